@@ -1,0 +1,1 @@
+"""One step of a model, seen as ATen calls, without a device."""

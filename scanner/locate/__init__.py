@@ -1,0 +1,1 @@
+"""Finds and loads the user's models, their inputs, losses and optimizers."""

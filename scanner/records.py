@@ -1,0 +1,315 @@
+"""The nouns of a scan. Every stage reads the records of the one above and returns new ones.
+
+All records are frozen and encode to JSON with msgspec; the JSON names are the field names.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+__all__ = [
+    "Capture",
+    "Coverage",
+    "Evidence",
+    "Finding",
+    "Location",
+    "Measurement",
+    "ModelReport",
+    "OpCall",
+    "OpGraph",
+    "OpReport",
+    "Phase",
+    "Report",
+    "Severity",
+    "Status",
+    "Step",
+    "Summary",
+    "Target",
+    "TensorSpec",
+    "Unseen",
+    "Value",
+    "Verdict",
+]
+
+Phase = Literal["forward", "loss", "backward", "optimizer"]
+"""Part of the step that an op belongs to. Gradient clipping counts as optimizer."""
+
+Status = Literal[
+    "native",
+    "composite",
+    "fallback",
+    "unsupported",
+    "crash",
+    "wrong",
+    "nan",
+    "slow",
+    "unknown",
+    "skipped",
+]
+"""What happens to a configuration on a target. `unknown` is never a pass."""
+
+Evidence = Literal["measured", "simulated", "database", "upstream", "issue", "inferred"]
+"""How a verdict is known, strongest first."""
+
+Severity = Literal["error", "warning", "note"]
+
+
+class _Record(msgspec.Struct, frozen=True):
+    """Base of every record: immutable, keyword-only, compared by value."""
+
+
+class TensorSpec(_Record, frozen=True, kw_only=True):
+    """One tensor argument of an op, as the device would receive it."""
+
+    name: str
+    """Schema argument: `self`, `weight`; elements of a list are `tensors[0]`, `tensors[1]`, …"""
+    dtype: str
+    """Without the module prefix: `float32`, `int64`, `bool`."""
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    """In elements; empty for layouts without strides."""
+    offset: int = 0
+    """Storage offset in elements."""
+    layout: str = "strided"
+    device: str = "target"
+    """`target`, or `cpu` for a tensor that the user keeps on the host."""
+    alias: int | None = None
+    """Position in `inputs` of the first earlier tensor that shares this one's storage."""
+
+
+class Location(_Record, frozen=True, kw_only=True):
+    """Where in the user's own code an op comes from."""
+
+    file: str
+    """Relative to the working directory where possible, `/` as separator."""
+    line: int
+    """1-based."""
+    code: str = ""
+    """The source line, stripped."""
+    module: str = ""
+    """Module path as in `named_modules()`: `layers.0.attn`; empty for the root or outside one."""
+    library: str = ""
+    """`file:line` in the library that was called from there, when the op was issued by one."""
+
+
+class OpCall(_Record, frozen=True, kw_only=True):
+    """One configuration of one op in one phase, with everything that ran under it."""
+
+    op: str
+    """Qualified overload as dispatched on the target: `aten::linalg_svd.U`, `aten::mm`."""
+    phase: Phase
+    inputs: tuple[TensorSpec, ...]
+    """Tensor arguments in schema order, lists flattened."""
+    outputs: tuple[TensorSpec, ...] = ()
+    """Tensors returned, named `0`, `1`, …"""
+    attributes: dict[str, Any] = {}
+    """Non-tensor arguments by schema name, defaults included when given.
+
+    dtypes, layouts, devices and memory formats are their bare names; infinities, NaN and complex
+    numbers are strings as Python prints them.
+    """
+    calls: int = 1
+    locations: tuple[Location, ...] = ()
+    """Distinct places, in order of first execution."""
+    via: str = ""
+    """Overload as captured, when the target dispatches another one for it."""
+
+
+class Step(_Record, frozen=True, kw_only=True, array_like=True):
+    """One executed call, in order; integers point into the graph's tables."""
+
+    op: int
+    """Index into `OpGraph.ops`."""
+    location: int
+    """Index into that op's `locations`; -1 when no user frame was on the stack."""
+    reads: tuple[int, ...]
+    """Indices into `OpGraph.values`, one for each input tensor."""
+    writes: tuple[int, ...]
+    """Indices into `OpGraph.values`, one for each output tensor."""
+
+
+class Value(_Record, frozen=True, kw_only=True, array_like=True):
+    """One storage that lived during the step."""
+
+    nbytes: int
+    role: str
+    """`parameter`, `buffer`, `input`, `constant`, `optimizer` or `activation`."""
+
+
+class Unseen(_Record, frozen=True, kw_only=True):
+    """Part of the step that the capture could not see, and why."""
+
+    what: str
+    reason: str
+
+
+class Capture(_Record, frozen=True, kw_only=True):
+    """How a graph was obtained and what it may lack."""
+
+    method: str
+    """Rung of the ladder: `meta`, `fake`, `real`, `export`, `symbolic`."""
+    complete: bool
+    """False when some part of the step is missing from the graph."""
+    notes: tuple[str, ...] = ()
+    """What was inferred or assumed: inputs, stand-in loss, optimizer found in the file."""
+    unseen: tuple[Unseen, ...] = ()
+
+
+class OpGraph(_Record, frozen=True, kw_only=True):
+    """A captured step."""
+
+    name: str
+    """The model's name as the user would say it: `TinyGPT`, `build_model()`."""
+    source: str
+    """File or module it was found in, relative to the working directory."""
+    entry: str
+    """What to append to the source to scan only this: `TinyGPT`."""
+    framework: Literal["torch", "tensorflow"]
+    framework_version: str
+    """The version that captured, not the one judged."""
+    mode: Literal["train", "infer"]
+    holds: tuple[str, ...]
+    """Ops that were dispatched whole as the target release does (its lowering profile), sorted."""
+    capture: Capture
+    ops: tuple[OpCall, ...]
+    """In order of first execution."""
+    steps: tuple[Step, ...] = ()
+    values: tuple[Value, ...] = ()
+
+
+class Target(_Record, frozen=True, kw_only=True):
+    """A machine and framework that the model is judged for."""
+
+    framework: Literal["torch", "tensorflow"]
+    version: str
+    macos: str | None = None
+    chip: str | None = None
+    ram: int | None = None
+    """GiB of unified memory."""
+    fallback: bool = False
+    """Whether PYTORCH_ENABLE_MPS_FALLBACK=1 is set."""
+    metal: str | None = None
+    """tensorflow-metal version, for TensorFlow."""
+
+    @property
+    def id(self) -> str:
+        """Stable spelling, as accepted by `--target`."""
+        extras = {
+            "tensorflow-metal==": self.metal,
+            "macos=": self.macos,
+            "chip=": self.chip,
+            "ram=": self.ram,
+            "fallback=": "1" if self.fallback else None,
+        }
+        parts = [f"{key}{value}" for key, value in extras.items() if value is not None]
+        return ",".join([f"{self.framework}=={self.version}", *parts])
+
+
+class Verdict(_Record, frozen=True, kw_only=True):
+    """What one target does with one configuration, and how that is known."""
+
+    target: str
+    """`Target.id`."""
+    status: Status
+    evidence: Evidence | None
+    """None only for `unknown` and `skipped`."""
+    reason: str
+    fixed_in: str | None = None
+    """First later release in which this status is cured."""
+    links: tuple[str, ...] = ()
+
+
+class Measurement(_Record, frozen=True, kw_only=True):
+    """What a device did with one configuration (filled by the probe)."""
+
+    device: str
+    status: Status
+    detail: dict[str, Any] = {}
+
+
+class OpReport(_Record, frozen=True, kw_only=True):
+    """One configuration with its verdicts."""
+
+    op: str
+    phase: Phase
+    calls: int
+    config: dict[str, Any]
+    """`{"inputs": [...], "attributes": {...}}`, see `OpCall`."""
+    verdicts: tuple[Verdict, ...]
+    """One for each target that dispatches this op; targets that lower it otherwise are absent."""
+    locations: tuple[Location, ...]
+    via: str = ""
+    measurement: Measurement | None = None
+    estimate: dict[str, Any] | None = None
+
+
+class Finding(_Record, frozen=True, kw_only=True):
+    """Something the user should act on."""
+
+    rule: str
+    severity: Severity
+    target: str
+    op: str
+    message: str
+    remedy: str
+    location: Location | None
+    fixed_in: str | None = None
+    links: tuple[str, ...] = ()
+    fingerprint: str = ""
+    suppressed: str | None = None
+    """The user's reason, when an ignore matched."""
+    calls: int = 0
+
+
+class Coverage(_Record, frozen=True, kw_only=True):
+    """How many configurations, calls and (when known) seconds have each status.
+
+    With several targets each configuration counts once, under its worst status.
+    """
+
+    by_config: dict[str, int]
+    by_call: dict[str, int]
+    by_time: dict[str, float] | None = None
+    by_target: dict[str, dict[str, dict[str, int]]] = {}
+    """target id → `by_config` or `by_call` → status → number."""
+
+
+class ModelReport(_Record, frozen=True, kw_only=True):
+    """Everything known about one model."""
+
+    name: str
+    source: str
+    entry: str
+    mode: str
+    capture: Capture | None
+    """None when no method could capture the model; the reason is a finding."""
+    ops: tuple[OpReport, ...]
+    findings: tuple[Finding, ...]
+    coverage: Coverage
+    memory: dict[str, Any] | None = None
+    time: dict[str, Any] | None = None
+
+
+class Summary(_Record, frozen=True, kw_only=True):
+    """Totals over all models."""
+
+    errors: int
+    warnings: int
+    notes: int
+    complete: bool
+    """False when a model was not captured or a configuration is unknown."""
+
+
+class Report(_Record, frozen=True, kw_only=True):
+    """The canonical result of a scan; every output format is a function of it."""
+
+    schema: str = "opscan.report/1"
+    tool: dict[str, str] = {}
+    environment: dict[str, Any] = {}
+    """Facts about the machine and moment of the scan; the only part that may hold a timestamp."""
+    targets: tuple[Target, ...] = ()
+    models: tuple[ModelReport, ...] = ()
+    summary: Summary
+    exit_code: int
