@@ -18,7 +18,7 @@ from typing import IO
 
 import msgspec
 
-from scanner.capture.protocol import Crash, Job, Message, decode_message
+from scanner.capture.protocol import Crash, Done, Job, Message, decode_message
 
 __all__ = ["Ending", "Launch", "run_child"]
 
@@ -125,6 +125,8 @@ def _follow(
             for message in lines.messages():
                 on_message(message)
                 deadline = time.monotonic() + launch.timeout_s
+                # What torch and the user's file do at exit is of no interest and may take long.
+                ended = ended or isinstance(message, Done)
             if ended or launch.stop.is_set():
                 return False
             if time.monotonic() > deadline:

@@ -1,0 +1,148 @@
+"""Judged configurations become findings: one for each op, dtype signature and place in the code."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from scanner.judge.interface import Knowledge
+from scanner.judge.rules import Advice, OpCase, Problem, Rule, about_capture, about_ops
+from scanner.judge.verdicts import makes_wide
+from scanner.records import Finding, Location, OpCall, OpGraph, Target, Verdict
+
+__all__ = ["op_findings", "problem_findings"]
+
+_INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Hit:
+    """One rule that applies to one configuration at one place."""
+
+    rule: Rule[OpCase]
+    case: OpCase
+    advice: Advice
+    location: Location | None
+    calls: int
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """What stays when lines move and releases change: the fingerprint without occurrence."""
+        case = self.case
+        return (
+            self.rule.id,
+            case.target.framework,
+            case.call.op,
+            ",".join(spec.dtype for spec in case.call.inputs),
+            ",".join(str(len(spec.shape)) for spec in case.call.inputs),
+            _machine(case.target),
+            _INDEX.sub("*", self.location.module) if self.location else "",
+        )
+
+    @property
+    def place(self) -> tuple[str, int]:
+        return (self.location.file, self.location.line) if self.location else ("", 0)
+
+
+def op_findings(
+    graph: OpGraph, target: Target, verdicts: Sequence[Verdict], knowledge: Knowledge
+) -> tuple[Finding, ...]:
+    """Findings about the ops of one model on one target, in order of first execution.
+
+    Repetitions of a module (`layers.0`, `layers.1`) and several shapes at one place are one
+    finding with the sum of their calls.
+    """
+    groups: dict[tuple[tuple[str, ...], tuple[str, int]], list[_Hit]] = {}
+    for hit in _hits(graph, target, verdicts, knowledge):
+        groups.setdefault((hit.identity, hit.place), []).append(hit)
+    occurrence: Counter[tuple[str, ...]] = Counter()
+    found = []
+    for (identity, _), hits in groups.items():
+        found.append(_finding(hits, (*identity, str(occurrence[identity]))))
+        occurrence[identity] += 1
+    return tuple(found)
+
+
+def problem_findings(problem: Problem, target: str = "") -> tuple[Finding, ...]:
+    """Findings about what kept one model from being judged."""
+    return tuple(
+        Finding(
+            rule=rule.id,
+            severity=rule.severity,
+            target=target,
+            op="",
+            message=advice.message,
+            remedy=advice.remedy,
+            location=None,
+            fingerprint=_fingerprint((rule.id, "", "", "", "", "", problem.name, "0")),
+        )
+        for rule in about_capture
+        if (advice := rule.check(problem)) is not None
+    )
+
+
+def _hits(
+    graph: OpGraph, target: Target, verdicts: Sequence[Verdict], knowledge: Knowledge
+) -> Iterator[_Hit]:
+    counts = _calls_by_location(graph)
+    widened = any(makes_wide(call) for call in graph.ops)
+    for index, (call, verdict) in enumerate(zip(graph.ops, verdicts, strict=True)):
+        if verdict.status in {"native", "composite", "skipped"}:
+            continue
+        for number, location in enumerate(call.locations or (None,)):
+            case = OpCase(
+                call=call,
+                code=location.code if location else "",
+                target=target,
+                verdict=verdict,
+                fact=knowledge.fact(call.op, target.version),
+                inherits_wide=widened and not makes_wide(call),
+            )
+            calls = counts[index, number if location else -1]
+            yield from _apply(case, location, calls)
+
+
+def _apply(case: OpCase, location: Location | None, calls: int) -> Iterator[_Hit]:
+    for rule in about_ops:
+        if (advice := rule.check(case)) is not None:
+            yield _Hit(rule=rule, case=case, advice=advice, location=location, calls=calls)
+
+
+def _calls_by_location(graph: OpGraph) -> Counter[tuple[int, int]]:
+    """(op, location) → executed calls; location -1 is none."""
+    if graph.steps:
+        return Counter((step.op, step.location) for step in graph.steps)
+    # Without steps, calls can be told apart only where there is but one place.
+    single = ((index, call) for index, call in enumerate(graph.ops) if len(call.locations) < 2)
+    return Counter({(index, len(call.locations) - 1): call.calls for index, call in single})
+
+
+def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
+    first = hits[0]
+    return Finding(
+        rule=first.rule.id,
+        severity=first.rule.severity,
+        target=first.case.target.id,
+        op=first.case.call.op,
+        message=first.advice.message,
+        remedy=first.advice.remedy,
+        location=first.location,
+        fixed_in=first.case.verdict.fixed_in,
+        links=first.case.verdict.links,
+        fingerprint=_fingerprint(identity),
+        calls=sum(hit.calls for hit in hits),
+    )
+
+
+def _fingerprint(identity: tuple[str, ...]) -> str:
+    return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+
+
+def _machine(target: Target) -> str:
+    """The target without versions."""
+    fallback = "1" if target.fallback else "0"
+    return f"chip={target.chip or ''},ram={target.ram or ''},fallback={fallback}"

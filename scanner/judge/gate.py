@@ -1,0 +1,62 @@
+"""Totals over all models, and the exit code that they mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from scanner.records import Finding, ModelReport, Summary
+
+__all__ = ["FailOn", "Gate", "exit_code", "summarize"]
+
+FailOn = Literal["error", "warning", "never"]
+
+_BLOCKING: dict[str, frozenset[str]] = {
+    "error": frozenset({"error"}),
+    "warning": frozenset({"error", "warning"}),
+    "never": frozenset(),
+}
+_FAILED_RULES = frozenset({"OPS903", "OPS904"})
+"""Opscan could not do its job on something it was asked to scan."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gate:
+    """What the caller wants to be stopped by."""
+
+    fail_on: FailOn = "error"
+    allow_incomplete: bool = False
+
+
+def summarize(models: Sequence[ModelReport]) -> Summary:
+    """Count findings that are not suppressed, and whether everything was judged."""
+    severities = Counter(finding.severity for finding in _active(models))
+    return Summary(
+        errors=severities["error"],
+        warnings=severities["warning"],
+        notes=severities["note"],
+        complete=all(_complete(model) for model in models),
+    )
+
+
+def exit_code(models: Sequence[ModelReport], gate: Gate) -> int:
+    """2 opscan failed on something, else 1 blocking findings, else 3 incomplete, else 0."""
+    findings = list(_active(models))
+    if any(finding.rule in _FAILED_RULES for finding in findings):
+        return 2
+    if any(finding.severity in _BLOCKING[gate.fail_on] for finding in findings):
+        return 1
+    if summarize(models).complete or gate.allow_incomplete:
+        return 0
+    return 3
+
+
+def _active(models: Iterable[ModelReport]) -> Iterable[Finding]:
+    return (finding for model in models for finding in model.findings if not finding.suppressed)
+
+
+def _complete(model: ModelReport) -> bool:
+    captured = model.capture is not None and model.capture.complete
+    return captured and "unknown" not in model.coverage.by_config

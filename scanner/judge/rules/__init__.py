@@ -1,0 +1,28 @@
+"""The registry of rules: `RULES` by id, in order of id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scanner.judge.rules import scan_problems, support
+from scanner.judge.rules.interface import Advice, OpCase, Problem, Rule
+
+__all__ = ["RULES", "Advice", "OpCase", "Problem", "Rule", "about_capture", "about_ops"]
+
+about_ops: tuple[Rule[OpCase], ...] = support.RULES
+"""Rules that look at one op configuration on one target."""
+about_capture: tuple[Rule[Problem], ...] = scan_problems.RULES
+"""Rules that look at what kept a model from being judged."""
+
+
+def _registry() -> dict[str, Rule[Any]]:
+    rules: dict[str, Rule[Any]] = {}
+    every: list[Rule[Any]] = [*about_ops, *about_capture]
+    for rule in every:
+        if rule.id in rules:
+            raise ValueError(f"two rules have the id {rule.id}")
+        rules[rule.id] = rule
+    return dict(sorted(rules.items()))
+
+
+RULES: dict[str, Rule[Any]] = _registry()

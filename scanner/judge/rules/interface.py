@@ -1,0 +1,91 @@
+"""What a rule is: a check with a name, whose docstring is its documentation page."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from scanner.judge.interface import Fact
+from scanner.records import Capture, OpCall, Severity, Target, Verdict
+
+__all__ = ["Advice", "OpCase", "Problem", "Rule", "define"]
+
+CaseT = TypeVar("CaseT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """What a rule says about one case."""
+
+    message: str
+    """What is wrong, in a sentence that begins with the op or model it is about."""
+    remedy: str
+    """What the user can do, concretely."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpCase:
+    """One op configuration on one target."""
+
+    call: OpCall
+    code: str
+    """The user's source line that issued it, when known."""
+    target: Target
+    verdict: Verdict
+    fact: Fact
+    inherits_wide: bool = False
+    """Its float64 input was made by an op that is reported itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """Something that kept a model, or part of it, from being judged."""
+
+    name: str
+    capture: Capture | None = None
+    """None when nothing was captured."""
+    message: str = ""
+    remedy: str = ""
+    unreadable: bool = False
+    internal: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule(Generic[CaseT]):
+    """One entry of the registry. Ids are never reused."""
+
+    id: str
+    name: str
+    severity: Severity
+    since: str
+    """Version of opscan that introduced it."""
+    summary: str
+    explanation: str
+    """Markdown."""
+    check: Callable[[CaseT], Advice | None]
+
+
+def define(
+    id: str,
+    name: str,
+    severity: Severity,
+    *,
+    since: str,
+) -> Callable[[Callable[[CaseT], Advice | None]], Rule[CaseT]]:
+    """Turn a check into a rule; its docstring's first line is the summary, the rest the page."""
+
+    def build(check: Callable[[CaseT], Advice | None]) -> Rule[CaseT]:
+        summary, _, explanation = inspect.cleandoc(check.__doc__ or "").partition("\n")
+        return Rule(
+            id=id,
+            name=name,
+            severity=severity,
+            since=since,
+            summary=summary,
+            explanation=explanation.strip(),
+            check=check,
+        )
+
+    return build

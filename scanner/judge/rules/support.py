@@ -1,0 +1,180 @@
+"""OPS1xx: what the target does not support, or supports only on the CPU."""
+
+from __future__ import annotations
+
+from scanner.judge.rules.equivalents import equivalent
+from scanner.judge.rules.interface import Advice, OpCase, define
+from scanner.judge.verdicts import FALLBACK_VARIABLE, variable_serves, wide_dtypes
+
+__all__ = ["RULES"]
+
+
+@define("OPS101", "op-unsupported", "error", since="0.1.0")
+def op_unsupported(case: OpCase) -> Advice | None:
+    """An op that MPS does not implement: the call raises NotImplementedError.
+
+    PyTorch looks for a kernel under the MPS dispatch key and finds none, or finds a function that
+    does nothing but raise. Training stops at this line, on the first step.
+
+    opscan reads the registered kernels from the macOS wheel of the release that you target.
+
+    ## What to do
+
+    In this order:
+
+    1. Upgrade, when a later release has a kernel. The finding names the first one.
+    2. Run this part on the CPU and bring the result back. Autograd follows:
+
+           values = torch.linalg.eigvalsh(matrix.cpu()).to(matrix.device)
+
+    3. Set `PYTORCH_ENABLE_MPS_FALLBACK=1` **before torch is imported**, when the finding says that
+       it helps. Every call then waits for the GPU, copies its inputs out and its results back, and
+       PyTorch warns about the first such op of a process only. opscan lists all of them as OPS103
+       when the target says `fallback=1`.
+
+    The variable does not help where the registered function raises by itself, nor for sparse
+    tensors.
+    """
+    if case.verdict.status != "unsupported" or wide_dtypes(case.call):
+        return None
+    return Advice(
+        message=f"{_subject(case)} raises NotImplementedError: {_why(case)}",
+        remedy=_remedy(case, variable=variable_serves(case.call, case.fact)),
+    )
+
+
+@define("OPS102", "cpu-fallback", "warning", since="0.1.0")
+def cpu_fallback(case: OpCase) -> Advice | None:
+    """An op that this release always runs on the CPU, whatever the environment says.
+
+    The release registers PyTorch's CPU fallback as the op's MPS implementation. The call works,
+    but it waits for the GPU to finish, copies every input to the CPU, computes there, and copies
+    the results back. No environment variable is needed for that and none prevents it. PyTorch
+    warns about the first falling-back op of a process and stays silent about all others.
+
+    ## What to do
+
+    - Upgrade, when a later release has a kernel. The finding names the first one.
+    - Keep the op out of the inner loop: compute what does not change once, before training.
+    - If several neighbours fall back, move that whole part of the model to the CPU yourself; data
+      then cross over once instead of once for every op.
+    """
+    if case.verdict.status != "fallback" or variable_serves(case.call, case.fact):
+        return None
+    return Advice(
+        message=f"{_subject(case)} silently runs on the CPU: {_why(case)}",
+        remedy=_remedy(case, variable=False),
+    )
+
+
+@define("OPS103", "fallback-by-variable", "warning", since="0.1.0")
+def fallback_by_variable(case: OpCase) -> Advice | None:
+    """An op without an MPS kernel that runs on the CPU because the fallback variable is set.
+
+    The target says `fallback=1`, as on a machine where `PYTORCH_ENABLE_MPS_FALLBACK=1`. Without
+    the variable the call raises NotImplementedError (OPS101). With it, every call waits for the
+    GPU, copies its inputs to the CPU and its results back.
+
+    The variable is read when torch is imported: setting it later in the script has no effect.
+
+    ## What to do
+
+    - Upgrade, when a later release has a kernel. The finding names the first one.
+    - Otherwise treat it as a CPU op, and keep it out of the inner loop.
+    """
+    if case.verdict.status != "fallback" or not variable_serves(case.call, case.fact):
+        return None
+    return Advice(
+        message=f"{_subject(case)} runs on the CPU: {_why(case)}",
+        remedy=_remedy(case, variable=False),
+    )
+
+
+@define("OPS104", "float64", "error", since="0.1.0")
+def float64(case: OpCase) -> Advice | None:
+    """A float64 or complex128 tensor on a device that has neither.
+
+    Apple GPUs compute in float32 and narrower. PyTorch raises TypeError as soon as such a tensor
+    would be made on, or moved to, `mps`:
+
+        TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't
+        support float64. Please use float32 instead.
+
+    The CPU fallback variable does not help: the tensor cannot exist on the device.
+
+    Only the ops that bring the wide dtype in are reported; what they feed is listed as
+    unsupported in the table without a finding of its own.
+
+    ## Where float64 comes from
+
+    - NumPy arrays, which are float64 unless said otherwise: `torch.from_numpy(a).float()`.
+    - `.double()`, `dtype=torch.float64`, `torch.set_default_dtype(torch.float64)`.
+    - Python floats in `torch.tensor([...], dtype=torch.double)`.
+
+    ## What to do
+
+    Make it float32. Where the algorithm needs the precision, compute that part on the CPU in
+    float64 and convert the result: `solve(a.cpu().double()).float().to("mps")`.
+    """
+    dtypes = wide_dtypes(case.call)
+    if case.verdict.status != "unsupported" or not dtypes or case.inherits_wide:
+        return None
+    return Advice(
+        message=f"{_subject(case)} raises TypeError: {' and '.join(dtypes)} does not exist on MPS",
+        remedy="Use float32 (complex64) here, or keep this part on the CPU and convert its result "
+        'with .float() before .to("mps"). NumPy arrays are float64 by default.',
+    )
+
+
+@define("OPS105", "unknown-op", "note", since="0.1.0")
+def unknown_op(case: OpCase) -> Advice | None:
+    """An op that opscan has no facts about: neither proven nor disproven.
+
+    Unknown is not a pass. The scan is incomplete and exits with 3, unless `--allow-incomplete`
+    is given.
+
+    Ops of extension libraries (`torchvision::nms`, your own `TORCH_LIBRARY`) are not in the
+    database, which holds the ops of torch itself. An `aten` op can be unknown when the target
+    release is newer or older than the one that captured the model, and has another set of ops.
+
+    ## What to do
+
+    - Look the op up in its library's documentation, or run it once on a Mac.
+    - Capture with the torch release that you target.
+    """
+    if case.verdict.status != "unknown":
+        return None
+    return Advice(
+        message=f"{_subject(case)} is not judged: {_why(case)}",
+        remedy="Run it once on the device, or look for MPS in its library's documentation. "
+        "--allow-incomplete accepts it as unjudged.",
+    )
+
+
+RULES = (op_unsupported, cpu_fallback, fallback_by_variable, float64, unknown_op)
+
+
+def _subject(case: OpCase) -> str:
+    return f"{case.call.op} (for {case.call.via})" if case.call.via else case.call.op
+
+
+def _why(case: OpCase) -> str:
+    return case.verdict.reason.split(f"; {FALLBACK_VARIABLE}")[0]
+
+
+def _remedy(case: OpCase, *, variable: bool) -> str:
+    parts: list[str] = []
+    if case.verdict.fixed_in:
+        parts.append(f"Upgrade to torch {case.verdict.fixed_in}, which has a kernel.")
+    if instead := equivalent(case.call.op):
+        parts.append(f"Equivalent with MPS kernels: {instead}.")
+    if case.verdict.status == "unsupported":
+        parts.append(
+            'Run it on the CPU: give it x.cpu() and move the result back with .to("mps"); '
+            "autograd follows."
+        )
+    else:
+        parts.append("Keep it out of the inner loop, or move its neighbours to the CPU with it.")
+    if variable:
+        parts.append(f"Or set {FALLBACK_VARIABLE}=1 before torch is imported: the same, slower.")
+    return " ".join(parts)

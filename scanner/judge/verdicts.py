@@ -1,0 +1,169 @@
+"""From an op configuration and a target to a verdict: a table of small handlers, first match wins.
+
+Nothing is guessed from an op's name: what the database does not know is `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from scanner.judge.interface import Fact, Knowledge
+from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
+
+__all__ = [
+    "FALLBACK_VARIABLE",
+    "judge",
+    "makes_wide",
+    "on_target",
+    "variable_serves",
+    "wide_dtypes",
+]
+
+FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
+
+_WIDE = frozenset({"float64", "complex128"})
+_SPARSE_KEYS = {
+    "sparse_coo": "SparseMPS",
+    "sparse_csr": "SparseCsrMPS",
+    "sparse_csc": "SparseCsrMPS",
+    "sparse_bsr": "SparseCsrMPS",
+    "sparse_bsc": "SparseCsrMPS",
+}
+
+_Handler = Callable[[OpCall, Target, Knowledge], Verdict | None]
+
+
+def judge(graph: OpGraph, target: Target, knowledge: Knowledge) -> tuple[Verdict, ...]:
+    """One verdict for each of `graph.ops`, in their order."""
+    return tuple(_verdict(call, target, knowledge) for call in graph.ops)
+
+
+def on_target(call: OpCall) -> list[TensorSpec]:
+    """Tensors of the call, inputs and outputs, that live on the device."""
+    return [spec for spec in (*call.inputs, *call.outputs) if spec.device != "cpu"]
+
+
+def wide_dtypes(call: OpCall) -> list[str]:
+    """dtypes among the call's tensors on the device that MPS cannot hold, each once."""
+    return list(dict.fromkeys(spec.dtype for spec in on_target(call) if spec.dtype in _WIDE))
+
+
+def makes_wide(call: OpCall) -> bool:
+    """Whether the call brings such a dtype in: it has some on the device but was given none."""
+    given = any(spec.dtype in _WIDE and spec.device != "cpu" for spec in call.inputs)
+    return bool(wide_dtypes(call)) and not given
+
+
+def variable_serves(call: OpCall, fact: Fact) -> bool:
+    """Whether the CPU fallback that the variable installs would run this call.
+
+    It is a catch-all of the MPS key: it serves ops that nothing is registered for, not ops whose
+    registered function raises, nor sparse tensors, nor dtypes that no MPS tensor can have.
+    """
+    unregistered = fact.status == "unsupported" and fact.registered is None
+    return unregistered and not _sparse_layouts(call) and not wide_dtypes(call)
+
+
+def _sparse_layouts(call: OpCall) -> list[str]:
+    return sorted({spec.layout for spec in on_target(call)} & _SPARSE_KEYS.keys())
+
+
+def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
+    for handler in _HANDLERS:
+        if (verdict := handler(call, target, knowledge)) is not None:
+            return verdict
+    return _from_fact(call, target, knowledge)
+
+
+def _kept_on_host(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
+    if on_target(call) or not (call.inputs or call.outputs):
+        return None
+    return Verdict(
+        target=target.id,
+        status="skipped",
+        evidence=None,
+        reason="all its tensors are on the CPU, as the code asks",
+    )
+
+
+def _foreign(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
+    namespace = call.op.split("::", 1)[0]
+    if namespace == "aten":
+        return None
+    return Verdict(
+        target=target.id,
+        status="unknown",
+        evidence=None,
+        reason=f"{namespace} is not part of torch, and the database holds torch's own ops only",
+    )
+
+
+def _wide(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
+    if not (dtypes := wide_dtypes(call)):
+        return None
+    return Verdict(
+        target=target.id,
+        status="unsupported",
+        evidence="inferred",
+        reason=f"MPS has no {' or '.join(dtypes)}: torch raises TypeError",
+    )
+
+
+def _sparse(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict | None:
+    """Sparse tensors are dispatched on keys of their own, which the CPU fallback does not serve."""
+    if not (layouts := _sparse_layouts(call)):
+        return None
+    keys = sorted({_SPARSE_KEYS[layout] for layout in layouts})
+    for key in keys:
+        kind = knowledge.registered(target.version, key).get(call.op)
+        if kind is not None:
+            return _sparse_registered(target, key, kind)
+    fact = knowledge.fact(call.op, target.version)
+    if fact.status == "composite":
+        return _stated(fact, target)
+    return Verdict(
+        target=target.id,
+        status="unsupported",
+        evidence="database",
+        reason=f"torch {target.version} registers nothing for {' or '.join(keys)}",
+    )
+
+
+def _sparse_registered(target: Target, key: str, kind: str) -> Verdict:
+    raises = kind == "raises"
+    return Verdict(
+        target=target.id,
+        status="unsupported" if raises else "native",
+        evidence="database",
+        reason=f"what torch {target.version} registers for {key} only raises"
+        if raises
+        else f"torch {target.version} registers a kernel for {key}",
+    )
+
+
+def _from_fact(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
+    fact = knowledge.fact(call.op, target.version)
+    stated = _stated(fact, target)
+    if not variable_serves(call, fact):
+        return stated
+    if target.fallback:
+        reason = f"{fact.reason}; {FALLBACK_VARIABLE}=1 sends it to the CPU"
+        return msgspec.structs.replace(stated, status="fallback", reason=reason)
+    reason = f"{fact.reason}; {FALLBACK_VARIABLE}=1 would send it to the CPU"
+    return msgspec.structs.replace(stated, reason=reason)
+
+
+def _stated(fact: Fact, target: Target) -> Verdict:
+    return Verdict(
+        target=target.id,
+        status=fact.status,
+        evidence=fact.evidence,
+        reason=fact.reason,
+        fixed_in=fact.fixed_in,
+        links=fact.links,
+    )
+
+
+_HANDLERS: tuple[_Handler, ...] = (_kept_on_host, _foreign, _wide, _sparse)
