@@ -1,0 +1,233 @@
+"""Sees every op that reaches a backend while it is active, and keeps configurations and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from scanner.capture import describe
+from scanner.capture.values import Values
+from scanner.capture.world import Placement
+from scanner.records import Location, OpCall, Phase, Step, TensorSpec, Value
+
+__all__ = ["Recorder"]
+
+_BOOKKEEPING = frozenset({"prim", "profiler"})
+"""Namespaces whose ops do no work on a device."""
+
+Locate = Callable[[Phase], "Location | None"]
+
+
+@dataclass
+class _Row:
+    """A configuration while it is being counted."""
+
+    func: Any
+    phase: Phase
+    inputs: tuple[TensorSpec, ...]
+    attributes: dict[str, Any]
+    outputs: tuple[TensorSpec, ...]
+    calls: int = 0
+    locations: dict[int, int] = field(default_factory=dict)
+    """id of an interned Location → its index."""
+    places: list[Location] = field(default_factory=list)
+
+
+class Recorder(TorchDispatchMode):
+    """Records the ops below autograd: what the device's dispatch table would be asked.
+
+    `phase` is set by whoever runs the step; ops that autograd runs are backward whatever it says.
+    A backward op belongs to the line of the forward op whose autograd node it runs for.
+    """
+
+    def __init__(self, locate: Locate, placement: Placement) -> None:
+        super().__init__()
+        self.phase: Phase = "forward"
+        self.paused = False
+        self._locate = locate
+        self._placement = placement
+        self._rows: dict[Any, int] = {}
+        self._table: list[_Row] = []
+        self._steps: list[Step] = []
+        self._values = Values()
+        self._forward: dict[int, Location | None] = {}
+        """Sequence number of an autograd node → place of the op that made it."""
+
+    def name(self, tensors: Iterable[Tensor], role: str) -> None:
+        """Tells what storages that exist before the step are: parameters, buffers, inputs."""
+        for tensor in tensors:
+            self._values.index(tensor, role)
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if self.paused or func.namespace in _BOOKKEEPING:
+            return func(*args, **kwargs)
+        # Function modes answer questions about devices for the user's code; here the truth counts.
+        with torch._C.DisableTorchFunction():
+            phase, place = self._context()
+            tensors, key = self._signature(func, args, kwargs, phase)
+            reads = tuple(self._values.index(tensor, "constant") for tensor in tensors)
+            row = self._rows.get((key, _aliases(reads)))
+            before = None if row is not None else self._inputs(func, args, kwargs)
+            result = func(*args, **kwargs)
+            self._place_results(tensors, result)
+            if row is None:
+                assert before is not None
+                row = self._add(func, phase, before, result, (key, _aliases(reads)))
+            self._count(row, place, reads, result, phase)
+            return result
+
+    def _context(self) -> tuple[Phase, Location | None]:
+        node = torch._C._current_autograd_node()
+        if node is not None:
+            number = node._sequence_nr()  # type: ignore[attr-defined]
+            return "backward", self._forward.get(number) or self._locate("backward")
+        place = self._locate(self.phase)
+        if torch.is_grad_enabled():
+            # An op's node is numbered before its backend kernel is called: the first op to see a
+            # number made the node.
+            self._forward.setdefault(torch.autograd._get_sequence_nr() - 1, place)
+        return self.phase, place
+
+    def _signature(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], phase: Phase
+    ) -> tuple[list[Tensor], tuple[Any, ...]]:
+        """Tensor arguments in order, and a hashable key that is equal for equal configurations."""
+        tensors: list[Tensor] = []
+        key: list[Any] = [func, phase, self._placement.creating]
+        for value in (*args, *kwargs.values()) if kwargs else args:
+            self._sign(value, tensors, key)
+        if kwargs:
+            key.append(tuple(kwargs))
+        return tensors, tuple(key)
+
+    def _sign(self, value: Any, tensors: list[Tensor], key: list[Any]) -> None:
+        if isinstance(value, Tensor):
+            tensors.append(value)
+            key.append(_tensor_key(value, self._placement.is_host(value)))
+        elif isinstance(value, list | tuple):
+            key.append(len(value))
+            for item in value:
+                self._sign(item, tensors, key)
+        else:
+            key.append((type(value), value))
+
+    def _inputs(
+        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
+        """Described before the call, which may resize or transpose its arguments in place."""
+        arguments = describe.schema_arguments(func, args, kwargs)
+        named = [pair for name, v in arguments.items() for pair in describe.tensors_in(name, v)]
+        device = "cpu" if self._placement.creating == "host" else "mps"
+        attributes = {
+            name: describe.attribute(value, device)
+            for name, value in arguments.items()
+            if not any(True for _ in describe.tensors_in(name, value))
+        }
+        return self._specs(named), attributes
+
+    def _specs(self, named: list[tuple[str, Tensor]]) -> tuple[TensorSpec, ...]:
+        first: dict[int, int] = {}
+        specs = []
+        for position, (name, tensor) in enumerate(named):
+            value = self._values.index(tensor, "activation")
+            alias = first.setdefault(value, position)
+            specs.append(
+                describe.tensor_spec(
+                    name,
+                    tensor,
+                    host=self._placement.is_host(tensor),
+                    alias=alias if alias < position else None,
+                )
+            )
+        return tuple(specs)
+
+    def _place_results(self, tensors: list[Tensor], result: Any) -> None:
+        """What is computed from host tensors only stays on the host."""
+        is_host = self._placement.is_host
+        from_host = bool(tensors) and all(is_host(tensor) for tensor in tensors)
+        if from_host if self._placement.creating == "target" else True:
+            for _, tensor in _results(result):
+                self._placement.mark_host(tensor)
+
+    def _add(
+        self,
+        func: Any,
+        phase: Phase,
+        before: tuple[tuple[TensorSpec, ...], dict[str, Any]],
+        result: Any,
+        key: Any,
+    ) -> int:
+        inputs, attributes = before
+        outputs = self._specs(list(_results(result)))
+        self._rows[key] = len(self._table)
+        self._table.append(_Row(func, phase, inputs, attributes, outputs))
+        return len(self._table) - 1
+
+    def _count(
+        self, index: int, place: Location | None, reads: tuple[int, ...], result: Any, phase: Phase
+    ) -> None:
+        row = self._table[index]
+        row.calls += 1
+        location = -1
+        if place is not None:
+            known = row.locations.get(id(place))
+            if known is None:
+                known = row.locations[id(place)] = len(row.places)
+                row.places.append(place)
+            location = known
+        role = "optimizer" if phase == "optimizer" else "activation"
+        writes = tuple(self._values.index(tensor, role) for _, tensor in _results(result))
+        self._steps.append(Step(op=index, location=location, reads=reads, writes=writes))
+
+    def calls(self) -> tuple[OpCall, ...]:
+        """Every configuration seen, in order of first execution."""
+        return tuple(
+            OpCall(
+                op=describe.op_name(row.func),
+                phase=row.phase,
+                inputs=row.inputs,
+                outputs=row.outputs,
+                attributes=row.attributes,
+                calls=row.calls,
+                locations=tuple(row.places),
+            )
+            for row in self._table
+        )
+
+    def steps(self) -> tuple[Step, ...]:
+        """Every call in order."""
+        return tuple(self._steps)
+
+    def values(self) -> tuple[Value, ...]:
+        """Every storage seen."""
+        return tuple(self._values.records())
+
+
+def _tensor_key(tensor: Tensor, host: bool) -> tuple[Any, ...]:
+    if tensor.layout != torch.strided:
+        return tensor.dtype, tensor.shape, tensor.layout, host
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), host
+
+
+def _aliases(reads: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Which arguments share storage, by position; None when none do."""
+    if len(set(reads)) == len(reads):
+        return None
+    return tuple(map(reads.index, reads))
+
+
+def _results(result: Any) -> Iterator[tuple[str, Tensor]]:
+    """Returned tensors, named by position."""
+    if isinstance(result, Tensor):
+        yield "0", result
+    elif isinstance(result, list | tuple):
+        for index, item in enumerate(result):
+            yield from describe.tensors_in(str(index), item)
