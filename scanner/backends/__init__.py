@@ -1,0 +1,1 @@
+"""Devices that a probe can run ops on."""

@@ -1,0 +1,1 @@
+"""Runs op configurations on a device against a CPU reference."""
