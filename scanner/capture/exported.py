@@ -23,9 +23,7 @@ def export_graph(
     subject: Subject, *, notes: tuple[str, ...], holds: tuple[str, ...], **about: Any
 ) -> OpGraph:
     """Exports the forward pass without running it; raises what torch.export raises."""
-    program = torch.export.export(
-        subject.model, subject.args, dict(subject.kwargs), strict=False
-    )
+    program = torch.export.export(subject.model, subject.args, dict(subject.kwargs), strict=False)
     kept = frozenset(holds)
     ops, _, _ = merged(lower(call, kept) for call in to_calls(program.graph))
     return OpGraph(
@@ -56,18 +54,14 @@ def to_calls(graph: fx.Graph) -> Iterator[OpCall]:
 
 def _call(node: fx.Node) -> OpCall:
     arguments = describe.schema_arguments(node.target, node.args, node.kwargs)
-    named = {
-        name: list(_specs(name, value)) for name, value in arguments.items()
-    }
+    named = {name: list(_specs(name, value)) for name, value in arguments.items()}
     return OpCall(
         op=describe.op_name(node.target),
         phase="forward",
         inputs=tuple(spec for specs in named.values() for spec in specs),
         outputs=tuple(_numbered(_specs("", node))),
         attributes={
-            name: describe.attribute(value)
-            for name, value in arguments.items()
-            if not named[name]
+            name: describe.attribute(value) for name, value in arguments.items() if not named[name]
         },
     )
 

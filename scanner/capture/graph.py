@@ -74,7 +74,5 @@ def _joined(into: OpCall, other: OpCall) -> tuple[OpCall, list[int]]:
         if place not in places:
             places.append(place)
         moved.append(places.index(place))
-    joined = msgspec.structs.replace(
-        into, calls=into.calls + other.calls, locations=tuple(places)
-    )
+    joined = msgspec.structs.replace(into, calls=into.calls + other.calls, locations=tuple(places))
     return joined, moved

@@ -60,9 +60,7 @@ def _install_branches(library: torch.library.Library, holds: frozenset[str]) -> 
         _impl(library, "scaled_dot_product_attention", _attention, _BACKENDS + _AUTOGRAD)
 
 
-def _impl(
-    library: torch.library.Library, op: str, kernel: _Kernel, keys: Sequence[str]
-) -> None:
+def _impl(library: torch.library.Library, op: str, kernel: _Kernel, keys: Sequence[str]) -> None:
     # Library.impl() refuses meta kernels for composite ops, since for most uses they are a
     # mistake; here undoing the composition is the purpose.
     with warnings.catch_warnings():
@@ -116,9 +114,7 @@ def _max_pool2d_backward(
 ) -> Tensor:
     window = (kernel_size, stride, padding, dilation, ceil_mode)
     indices = _aten.max_pool2d_with_indices(self, *window)[1]
-    return cast(
-        Tensor, _aten.max_pool2d_with_indices_backward(grad_output, self, *window, indices)
-    )
+    return cast(Tensor, _aten.max_pool2d_with_indices_backward(grad_output, self, *window, indices))
 
 
 def _mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-
 import torch
 
 from scanner.capture.exported import export_graph
@@ -250,7 +249,8 @@ def _failed(model: _Pending) -> Failed:
         entry=model.entry,
         stage="locate" if located else "capture",
         message=_described(error) if error else "it could not be captured",
-        remedy=remedy or "Run one step of it in plain Python on the CPU; opscan needs that to work.",
+        remedy=remedy
+        or "Run one step of it in plain Python on the CPU; opscan needs that to work.",
         attempts=tuple(model.attempts),
     )
 
@@ -271,5 +271,3 @@ def _raising_line(error: BaseException) -> str:
         if not any(path.is_relative_to(root) for root in (here, torch_root)):
             return f"{path.name}:{frame.lineno}"
     return ""
-
-

@@ -40,7 +40,6 @@ CPU_ONLY = ("mkldnn", "onednn", "_for_cpu", "xnnpack", "nnpack")
 """Parts of op names that exist for the CPU alone and so say nothing about MPS."""
 
 
-
 def lower(call: OpCall, holds: frozenset[str]) -> OpCall:
     """The call as a release that keeps `holds` dispatches it; the same object when unchanged."""
     if "aten::_mps_convolution" not in holds:
@@ -63,7 +62,11 @@ def _convolution(call: OpCall) -> OpCall:
 def _convolution_backward(call: OpCall) -> OpCall:
     """`mps_convolution_backward(self, grad_output, weight, …)`: input first, gradient second."""
     transposed = call.attributes["transposed"]
-    op = "aten::mps_convolution_transpose_backward" if transposed else "aten::mps_convolution_backward"
+    op = (
+        "aten::mps_convolution_transpose_backward"
+        if transposed
+        else "aten::mps_convolution_backward"
+    )
     inputs = {"input": "self", "grad_output": "grad_output", "weight": "weight"}
     lowered = _rewritten(call, op, inputs, transposed)
     mask = call.attributes["output_mask"]
@@ -79,7 +82,9 @@ def _rewritten(call: OpCall, op: str, names: dict[str, str], transposed: bool) -
         for old, new in names.items()
         if old in specs
     )
-    outputs = tuple(_view_4d(spec) if flat and len(spec.shape) == 3 else spec for spec in call.outputs)
+    outputs = tuple(
+        _view_4d(spec) if flat and len(spec.shape) == 3 else spec for spec in call.outputs
+    )
     attributes = _geometry(call.attributes, flat=flat, transposed=transposed)
     return msgspec.structs.replace(
         call,
@@ -105,9 +110,7 @@ def _view_4d(spec: TensorSpec) -> TensorSpec:
     """`unsqueeze(2)`: the inserted axis has the stride of size × stride of the one behind it."""
     n, c, length = spec.shape
     sn, sc, sl = spec.stride
-    return msgspec.structs.replace(
-        spec, shape=(n, c, 1, length), stride=(sn, sc, length * sl, sl)
-    )
+    return msgspec.structs.replace(spec, shape=(n, c, 1, length), stride=(sn, sc, length * sl, sl))
 
 
 def _renamed(spec: TensorSpec, name: str) -> TensorSpec:

@@ -85,9 +85,9 @@ class Recorder(TorchDispatchMode):
             return result
 
     def _context(self) -> tuple[Phase, Location | None]:
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()  # None outside a backward pass
         if node is not None:
-            number = node._sequence_nr()  # type: ignore[attr-defined]
+            number = node._sequence_nr()
             return "backward", self._forward.get(number) or self._locate("backward")
         place = self._locate(self.phase)
         if torch.is_grad_enabled():

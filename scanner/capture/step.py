@@ -32,7 +32,9 @@ def chosen_mode(subject: Subject, asked: str) -> Mode:
     model = subject.model
     if not isinstance(model, nn.Module):
         return "infer"
-    return "train" if model.training and any(p.requires_grad for p in model.parameters()) else "infer"
+    return (
+        "train" if model.training and any(p.requires_grad for p in model.parameters()) else "infer"
+    )
 
 
 def record_step(

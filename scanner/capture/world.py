@@ -69,7 +69,7 @@ class Placement:
 def _storage(tensor: Tensor) -> int:
     if tensor.layout != torch.strided:
         return 0
-    return tensor.untyped_storage()._cdata
+    return int(tensor.untyped_storage()._cdata)
 
 
 @contextlib.contextmanager
@@ -172,11 +172,11 @@ class _TargetDevice(TorchFunctionMode):
         self._placement = placement
         self._constructors = _device_constructors()
         self._special: dict[Any, Callable[..., Any]] = {
-            Tensor.device.__get__: self._device_of,
-            Tensor.is_mps.__get__: lambda t: not self._placement.is_host(t),
-            Tensor.is_cpu.__get__: self._placement.is_host,
-            Tensor.is_meta.__get__: lambda _t: False,
-            Tensor.is_cuda.__get__: lambda _t: False,
+            _getter("device"): self._device_of,
+            _getter("is_mps"): lambda t: not self._placement.is_host(t),
+            _getter("is_cpu"): self._placement.is_host,
+            _getter("is_meta"): lambda _t: False,
+            _getter("is_cuda"): lambda _t: False,
             Tensor.get_device: lambda t: -1 if self._placement.is_host(t) else 0,
             Tensor.cpu: lambda t, **_k: self._move(t, "host"),
             Tensor.cuda: _no_cuda,
@@ -245,6 +245,11 @@ class _TargetDevice(TorchFunctionMode):
             yield
         finally:
             self._placement.creating = before
+
+
+def _getter(name: str) -> Any:
+    """What `__torch_function__` receives when the property is read."""
+    return getattr(Tensor, name).__get__
 
 
 def _parsed(device: Any) -> torch.device:
