@@ -1,0 +1,1 @@
+"""What is known about operators, release by release, and where each fact comes from."""

@@ -1,0 +1,1 @@
+"""Derives `opdb/data` from what the frameworks publish. Never imported by a scan."""

@@ -1,0 +1,58 @@
+"""`python -m opdb.build torch [--release V]… [--check]`: derives the data files from the published wheels."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+from opdb.build import download, torch_data
+from scanner.errors import OpscanError
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command. Exit status 0, 1 when `--check` finds a difference, 2 when it cannot work."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except OpscanError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m opdb.build", description=__doc__)
+    parser.add_argument("framework", choices=["torch"])
+    parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
+    parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
+    parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
+    parser.add_argument("--cache", type=Path, default=download.cache(), help="where wheels are kept")
+    parser.add_argument("--jobs", type=int, default=2, help="wheels read at a time, 1.2 GB each")
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    releases = options.release or list(torch_data.RELEASES)
+    recorded = torch_data.recorded(options.data)
+    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
+    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
+        derived = list(pool.map(torch_data.derive_release, jobs))
+    files = torch_data.merge(options.data, derived)
+    if options.check:
+        return _compare(options.data, files)
+    options.data.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (options.data / name).write_text(content, "utf-8", newline="\n")
+    return 0
+
+
+def _compare(folder: Path, files: dict[str, str]) -> int:
+    wrong = [name for name, content in files.items() if torch_data.current(folder / name) != content]
+    for name in wrong:
+        print(f"{folder / name}: differs from what the wheels say", file=sys.stderr)  # noqa: T201
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

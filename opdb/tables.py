@@ -1,0 +1,86 @@
+"""The data files: tab-separated text, one fact a line, sorted, over ordered releases.
+
+The first line names the table and its schema number, the second the columns. `releases.tsv` has a release a line;
+in the other tables the last column is a set of releases (`opdb.intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from scanner.errors import DataError
+
+__all__ = ["GROUPS", "MPS", "OPS", "RELEASES", "SCHEMA", "TABLES", "Table", "corrupt", "lines", "text"]
+
+SCHEMA = 1
+"""Of the files that this version writes, and the newest that it reads."""
+
+_REMEDY = "Reinstall opscan-metal, or rebuild the data with `python -m opdb.build torch`."
+
+
+class Table(NamedTuple):
+    """Name and columns of one file."""
+
+    name: str
+    columns: tuple[str, ...]
+    key: int
+    """How many leading columns identify a fact within one release."""
+
+    @property
+    def file(self) -> str:
+        """File name in the data folder."""
+        return f"{self.name}.tsv"
+
+    @property
+    def header(self) -> str:
+        """The first two lines."""
+        return f"#opdb.torch.{self.name}\tschema={SCHEMA}\n" + "\t".join(self.columns) + "\n"
+
+
+RELEASES = Table("releases", ("release", "wheel", "sha256", "counts", "tracker"), 1)
+"""`counts` is `MPS=930,SparseMPS=161,…,ops=3120`; `tracker` is the issue that the MPS error message links."""
+
+MPS = Table("mps", ("op", "key", "function", "releases"), 2)
+"""What is registered for MPS: `function` is `kernel`, `fallback` or `raises`."""
+
+OPS = Table("ops", ("op", "composite", "calls", "cpu", "releases"), 1)
+"""Every overload: composite kind, overload that a generated composite kernel calls, `cpu` if it has a CPU kernel."""
+
+GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
+"""Which variant of which operator: `group` is the functional overload if there is one."""
+
+TABLES = (RELEASES, MPS, OPS, GROUPS)
+
+
+def corrupt(path: Path, line: int, what: str) -> DataError:
+    """The error for a line that cannot be used; `line` is 1-based."""
+    return DataError(f"{path}:{line}: {what}", remedy=_REMEDY)
+
+
+def text(path: Path, table: Table) -> str:
+    """A file's text, its header checked. DataError when unreadable, too new or not this table."""
+    try:
+        content = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}", remedy=_REMEDY) from None
+    if content.startswith(table.header):
+        return content
+    schema = content.partition("\n")[0].partition("\tschema=")[2]
+    if schema.isdecimal() and int(schema) > SCHEMA:
+        raise DataError(
+            f"{path}:1: schema {schema} is newer than this opscan reads ({SCHEMA})",
+            remedy="Upgrade: pip install --upgrade opscan-metal",
+        )
+    raise corrupt(path, 1, f"the header of table {table.name} is missing or damaged")
+
+
+def lines(path: Path, table: Table) -> Iterator[tuple[int, list[str]]]:
+    """Line number and fields of every fact. DataError on a line with another number of columns."""
+    content = text(path, table)
+    for number, line in enumerate(content[len(table.header) :].splitlines(), start=3):
+        fields = line.split("\t")
+        if len(fields) != len(table.columns) or not all(fields):
+            raise corrupt(path, number, f"expected {len(table.columns)} columns: {line!r}")
+        yield number, fields
