@@ -45,10 +45,20 @@ def capture_source(job: Job, launch: Launch) -> SourceCapture:
         _account_for(ending, ledger, launch.timeout_s)
     return SourceCapture(
         argument=job.source.argument,
-        models=ledger.models(),
-        notes=ledger.notes,
+        models=ledger.models() or (_nothing(job.source.argument),),
+        notes=(*job.notes, *ledger.notes),
         stdout="".join(stdout),
         stderr="".join(stderr),
+    )
+
+
+def _nothing(argument: str) -> NotCaptured:
+    return NotCaptured(
+        name=argument,
+        entry="",
+        message="no model was found in it",
+        remedy="Define opscan_model() in it, or name the file that builds the model.",
+        unreadable=True,
     )
 
 

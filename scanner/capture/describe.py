@@ -30,7 +30,7 @@ def schema_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Every argument by schema name, with the schema's default where none was given."""
     given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
     return {
-        arg.name: given[arg.name] if arg.name in given else arg.default_value
+        arg.name: given.get(arg.name, arg.default_value)
         for arg in func._schema.arguments
         if arg.name in given or arg.has_default_value()
     }
@@ -62,7 +62,7 @@ def tensor_spec(name: str, tensor: Tensor, *, host: bool, alias: int | None) -> 
 
 
 def attribute(value: Any, device: str = "mps") -> Any:
-    """A non-tensor argument as JSON, see `OpCall.attributes`; `device` is what devices stand for."""
+    """A non-tensor argument as JSON, see `OpCall.attributes`; devices become `device`."""
     if isinstance(value, bool | int | str) or value is None:
         return value
     if isinstance(value, float):

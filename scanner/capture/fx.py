@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -19,25 +20,26 @@ def to_fx(graph: OpGraph) -> fx.Graph:
     storage's role. `node.meta` holds `op` (the `OpCall`), `phase`, `location` and `module`.
     """
     result = fx.Graph()
-    written: dict[int, fx.Node] = {}
+    written = {
+        value: result.placeholder(f"{graph.values[value].role}_{value}")
+        for value in _read_first(graph)
+    }
     for step in graph.steps:
         call = graph.ops[step.op]
-        reads = [_source(result, written, graph, value) for value in step.reads]
-        node = result.call_function(_target(call.op), tuple(reads), {})
+        reads = tuple(written[value] for value in step.reads)
+        node = result.call_function(_target(call.op), reads, {})
         node.meta.update(_meta(call, step))
         written.update(dict.fromkeys(step.writes, node))
     result.output(None)
     return result
 
 
-def _source(result: fx.Graph, written: dict[int, fx.Node], graph: OpGraph, value: int) -> fx.Node:
-    node = written.get(value)
-    if node is None:
-        role = graph.values[value].role
-        first = next(iter(result.nodes))
-        with result.inserting_before(first):
-            node = written[value] = result.placeholder(f"{role}_{value}")
-    return node
+def _read_first(graph: OpGraph) -> Iterator[int]:
+    """Storages that existed before the first op that touches them."""
+    seen: set[int] = set()
+    for step in graph.steps:
+        yield from (value for value in dict.fromkeys(step.reads) if value not in seen)
+        seen.update(step.reads, step.writes)
 
 
 def _target(op: str) -> Any:

@@ -65,6 +65,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     profiles: tuple[Profile, ...] = ()
     skip: tuple[str, ...] = ()
     """Entries that an earlier child has finished, or died of."""
+    notes: tuple[str, ...] = ()
+    """What finding the source left out; repeated by the parent, not by the child."""
 
 
 class CandidateInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -46,7 +46,7 @@ class Recorder(TorchDispatchMode):
     """
 
     def __init__(self, locate: Locate, placement: Placement) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.phase: Phase = "forward"
         self.paused = False
         self._locate = locate
@@ -93,7 +93,7 @@ class Recorder(TorchDispatchMode):
         if torch.is_grad_enabled():
             # An op's node is numbered before its backend kernel is called: the first op to see a
             # number made the node.
-            self._forward.setdefault(torch.autograd._get_sequence_nr() - 1, place)
+            self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
         return self.phase, place
 
     def _signature(
