@@ -3,7 +3,8 @@
     OpscanError                 the user can mend it: one message, no traceback
     ├── UsageError              flags, targets, input specs, settings            exit 2
     ├── DataError               an unreadable, corrupt or too new file of ours   exit 2
-    ├── LocateError             no model could be found or loaded                exit 2 or 3
+    ├── LocateError             no model could be found or built                 exit 3
+    │   └── SourceError         what was named is missing or is not Python       exit 2
     └── CaptureError            a model was found and its step cannot be seen    exit 3
 
 Anything else that escapes is a bug of opscan: a traceback and a request to report it (exit 2).
@@ -11,7 +12,14 @@ Anything else that escapes is a bug of opscan: a traceback and a request to repo
 
 from __future__ import annotations
 
-__all__ = ["CaptureError", "DataError", "LocateError", "OpscanError", "UsageError"]
+__all__ = [
+    "CaptureError",
+    "DataError",
+    "LocateError",
+    "OpscanError",
+    "SourceError",
+    "UsageError",
+]
 
 
 class OpscanError(Exception):
@@ -38,7 +46,11 @@ class DataError(OpscanError):
 
 
 class LocateError(OpscanError):
-    """No model could be found in, or loaded from, what the user named."""
+    """No model could be found in, or built from, what the user named."""
+
+
+class SourceError(LocateError):
+    """What the user named does not exist, cannot be read, or does not parse as Python."""
 
 
 class CaptureError(OpscanError):

@@ -63,6 +63,10 @@ class Frames:
             )
         return found
 
+    def is_user(self, file: str) -> bool:
+        """Whether a source file is the user's own."""
+        return self._owner(file) == "user"
+
     def _owner(self, file: str) -> _Owner:
         path = os.path.realpath(file) if not file.startswith("<") else file
         if path.startswith("<") or _inside(path, _HERE):
