@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from scanner.judge.interface import Knowledge
 from scanner.judge.rules import Advice, OpCase, Problem, Rule, about_capture, about_ops
-from scanner.judge.verdicts import makes_wide
-from scanner.records import Finding, Location, OpCall, OpGraph, Target, Verdict
+from scanner.judge.verdicts import makes_wide, variable_serves
+from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
 __all__ = ["op_findings", "problem_findings"]
 
@@ -99,7 +99,7 @@ def _hits(
                 code=location.code if location else "",
                 target=target,
                 verdict=verdict,
-                fact=knowledge.fact(call.op, target.version),
+                variable_serves=variable_serves(call, target.version, knowledge),
                 inherits_wide=widened and not makes_wide(call),
             )
             calls = counts[index, number if location else -1]

@@ -17,8 +17,9 @@ __all__ = ["profile_for", "profiles_for"]
 
 def profile_for(target: Target, knowledge: Knowledge) -> Profile:
     """The lowering profile of the target's release: the holdable ops it has an MPS kernel for."""
-    registered = knowledge.registered(target.version, "MPS")
-    holds = tuple(sorted(op for op in HOLDABLE if registered.get(op) == "kernel"))
+    holds = tuple(
+        sorted(op for op in HOLDABLE if knowledge.lookup(op, target.version).registered == "kernel")
+    )
     digest = hashlib.sha256("\n".join(holds).encode()).hexdigest()[:12]
     return Profile(id=digest, holds=holds, release=target.version)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from scanner.judge.interface import Fact, Knowledge
+from scanner.judge.interface import Knowledge, OpFact
 from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 
 __all__ = [
@@ -56,18 +56,32 @@ def makes_wide(call: OpCall) -> bool:
     return bool(wide_dtypes(call)) and not given
 
 
-def variable_serves(call: OpCall, fact: Fact) -> bool:
+def variable_serves(call: OpCall, release: str, knowledge: Knowledge) -> bool:
     """Whether the CPU fallback that the variable installs would run this call.
 
-    It is a catch-all of the MPS key: it serves ops that nothing is registered for, not ops whose
-    registered function raises, nor sparse tensors, nor dtypes that no MPS tensor can have.
+    It is a catch-all of the MPS key: it serves ops that nothing is registered for and the CPU has
+    a kernel for. It does not serve ops whose registered function raises, nor sparse tensors, nor
+    dtypes that no MPS tensor can have.
     """
-    unregistered = fact.status == "unsupported" and fact.registered is None
-    return unregistered and not _sparse_layouts(call) and not wide_dtypes(call)
+    if _sparse_keys(call) or wide_dtypes(call):
+        return False
+    fact = _dispatched(knowledge.lookup(call.op, release), release, knowledge)
+    return fact.status == "unsupported" and fact.registered is None and fact.cpu
 
 
-def _sparse_layouts(call: OpCall) -> list[str]:
-    return sorted({spec.layout for spec in on_target(call)} & _SPARSE_KEYS.keys())
+def _dispatched(fact: OpFact, release: str, knowledge: Knowledge) -> OpFact:
+    """The fact about the op that a composite kernel ends up calling."""
+    seen = {fact.op}
+    while fact.registered is None and fact.calls and fact.calls not in seen:
+        seen.add(fact.calls)
+        fact = knowledge.lookup(fact.calls, release)
+    return fact
+
+
+def _sparse_keys(call: OpCall) -> list[str]:
+    """Dispatch keys of the call's sparse tensors on the device."""
+    layouts = {spec.layout for spec in on_target(call)}
+    return sorted({_SPARSE_KEYS[layout] for layout in layouts & _SPARSE_KEYS.keys()})
 
 
 def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
@@ -112,50 +126,23 @@ def _wide(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
 
 
 def _sparse(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict | None:
-    """Sparse tensors are dispatched on keys of their own, which the CPU fallback does not serve."""
-    if not (layouts := _sparse_layouts(call)):
+    """Sparse tensors are dispatched on keys of their own; a kernel under one of them is enough."""
+    facts = [knowledge.lookup(call.op, target.version, key) for key in _sparse_keys(call)]
+    if not facts:
         return None
-    keys = sorted({_SPARSE_KEYS[layout] for layout in layouts})
-    for key in keys:
-        kind = knowledge.registered(target.version, key).get(call.op)
-        if kind is not None:
-            return _sparse_registered(target, key, kind)
-    fact = knowledge.fact(call.op, target.version)
-    if fact.status == "composite":
-        return _stated(fact, target)
-    return Verdict(
-        target=target.id,
-        status="unsupported",
-        evidence="database",
-        reason=f"torch {target.version} registers nothing for {' or '.join(keys)}",
-    )
-
-
-def _sparse_registered(target: Target, key: str, kind: str) -> Verdict:
-    raises = kind == "raises"
-    return Verdict(
-        target=target.id,
-        status="unsupported" if raises else "native",
-        evidence="database",
-        reason=f"what torch {target.version} registers for {key} only raises"
-        if raises
-        else f"torch {target.version} registers a kernel for {key}",
-    )
+    runs = [fact for fact in facts if fact.status in {"native", "composite"}]
+    return _stated(runs[0] if runs else facts[0], target)
 
 
 def _from_fact(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
-    fact = knowledge.fact(call.op, target.version)
-    stated = _stated(fact, target)
-    if not variable_serves(call, fact):
-        return stated
-    if target.fallback:
-        reason = f"{fact.reason}; {FALLBACK_VARIABLE}=1 sends it to the CPU"
-        return msgspec.structs.replace(stated, status="fallback", reason=reason)
-    reason = f"{fact.reason}; {FALLBACK_VARIABLE}=1 would send it to the CPU"
-    return msgspec.structs.replace(stated, reason=reason)
+    verdict = _stated(knowledge.lookup(call.op, target.version), target)
+    if target.fallback and variable_serves(call, target.version, knowledge):
+        reason = f"no kernel is registered for MPS; {FALLBACK_VARIABLE}=1 sends it to the CPU"
+        return msgspec.structs.replace(verdict, status="fallback", reason=reason)
+    return verdict
 
 
-def _stated(fact: Fact, target: Target) -> Verdict:
+def _stated(fact: OpFact, target: Target) -> Verdict:
     return Verdict(
         target=target.id,
         status=fact.status,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from scanner.judge.interface import Fact
 from scanner.records import Capture, OpCall, Severity, Target, Verdict
 
 __all__ = ["Advice", "OpCase", "Problem", "Rule", "define"]
@@ -34,7 +33,8 @@ class OpCase:
     """The user's source line that issued it, when known."""
     target: Target
     verdict: Verdict
-    fact: Fact
+    variable_serves: bool
+    """PYTORCH_ENABLE_MPS_FALLBACK would run it on the CPU, or does."""
     inherits_wide: bool = False
     """Its float64 input was made by an op that is reported itself."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scanner.judge.rules.equivalents import equivalent
 from scanner.judge.rules.interface import Advice, OpCase, define
-from scanner.judge.verdicts import FALLBACK_VARIABLE, variable_serves, wide_dtypes
+from scanner.judge.verdicts import FALLBACK_VARIABLE, wide_dtypes
 
 __all__ = ["RULES"]
 
@@ -38,8 +38,8 @@ def op_unsupported(case: OpCase) -> Advice | None:
     if case.verdict.status != "unsupported" or wide_dtypes(case.call):
         return None
     return Advice(
-        message=f"{_subject(case)} raises NotImplementedError: {_why(case)}",
-        remedy=_remedy(case, variable=variable_serves(case.call, case.fact)),
+        message=f"{_subject(case)} is not supported on MPS by {_release(case)}: {_why(case)}",
+        remedy=_remedy(case, variable=case.variable_serves),
     )
 
 
@@ -59,10 +59,10 @@ def cpu_fallback(case: OpCase) -> Advice | None:
     - If several neighbours fall back, move that whole part of the model to the CPU yourself; data
       then cross over once instead of once for every op.
     """
-    if case.verdict.status != "fallback" or variable_serves(case.call, case.fact):
+    if case.verdict.status != "fallback" or case.variable_serves:
         return None
     return Advice(
-        message=f"{_subject(case)} silently runs on the CPU: {_why(case)}",
+        message=f"{_subject(case)} silently runs on the CPU in {_release(case)}: {_why(case)}",
         remedy=_remedy(case, variable=False),
     )
 
@@ -82,10 +82,10 @@ def fallback_by_variable(case: OpCase) -> Advice | None:
     - Upgrade, when a later release has a kernel. The finding names the first one.
     - Otherwise treat it as a CPU op, and keep it out of the inner loop.
     """
-    if case.verdict.status != "fallback" or not variable_serves(case.call, case.fact):
+    if case.verdict.status != "fallback" or not case.variable_serves:
         return None
     return Advice(
-        message=f"{_subject(case)} runs on the CPU: {_why(case)}",
+        message=f"{_subject(case)} runs on the CPU in {_release(case)}: {_why(case)}",
         remedy=_remedy(case, variable=False),
     )
 
@@ -158,8 +158,13 @@ def _subject(case: OpCase) -> str:
     return f"{case.call.op} (for {case.call.via})" if case.call.via else case.call.op
 
 
+def _release(case: OpCase) -> str:
+    return f"{case.target.framework} {case.target.version}"
+
+
 def _why(case: OpCase) -> str:
-    return case.verdict.reason.split(f"; {FALLBACK_VARIABLE}")[0]
+    """The reason, without what it says about the variable: the remedy says that."""
+    return case.verdict.reason.split(f"; with {FALLBACK_VARIABLE}")[0]
 
 
 def _remedy(case: OpCase, *, variable: bool) -> str:

@@ -1,0 +1,57 @@
+"""Facts about ops as text."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from opdb import query
+from scanner.errors import UsageError
+
+if TYPE_CHECKING:
+    from opdb.facts import OpFact
+
+__all__ = ["details", "history", "row", "unknown_op"]
+
+
+def details(fact: OpFact) -> str:
+    """Everything that matters about one op in one release, a few lines."""
+    lines = [f"{fact.op}  torch {fact.version}: {fact.status}", f"  {fact.reason}"]
+    if fact.fixed_in:
+        lines.append(f"  fixed in torch {fact.fixed_in}")
+    if fact.native_since:
+        lines.append(f"  MPS kernel since torch {fact.native_since}")
+    if fact.fallback_versions:
+        lines.append(f"  runs on the CPU in torch {', '.join(fact.fallback_versions)}")
+    if fact.evidence:
+        lines.append(f"  evidence: {fact.evidence}, {fact.source}")
+    lines += [f"  see {link}" for link in fact.links]
+    return "\n".join(lines) + "\n"
+
+
+def history(op: str) -> str:
+    """The op in the newest release, and its status in every range of releases."""
+    facts = [query.lookup(op, release) for release in query.releases()]
+    newest = details(facts[-1])
+    lines = []
+    for status, run in groupby(facts, key=lambda fact: fact.status):
+        span = [fact.version for fact in run]
+        releases = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}"
+        lines.append(f"  torch {releases:20} {status}")
+    return newest + "\nhistory\n" + "\n".join(lines) + "\n"
+
+
+def row(fact: OpFact) -> str:
+    """One line of `opscan db list`."""
+    return f"{fact.status:12} {fact.op}\n"
+
+
+def unknown_op(name: str) -> UsageError:
+    """The error for an op that no release has, with what may be meant."""
+    near = query.suggest(name)
+    return UsageError(
+        f"no torch release known to opscan has an op {name}",
+        remedy=f"Did you mean {', '.join(near)}?"
+        if near
+        else "`opscan db list` names all of them; rules are named OPS101 and so on.",
+    )

@@ -1,0 +1,132 @@
+"""Where reports go: standard output, or files that are replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TextIO
+
+from scanner.errors import UsageError
+from scanner.records import Report
+from scanner.report import FORMATS, Style, render
+
+__all__ = ["Color", "Destination", "destinations", "emit", "style_for", "write"]
+
+Color = Literal["auto", "always", "never"]
+
+_WIDTH = 100
+"""Columns where nobody says how wide the reader's window is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Destination:
+    """One rendering of the report and where it is written."""
+
+    format: str
+    path: Path | None
+    """None for standard output."""
+
+
+def destinations(
+    format_name: str, output: str | None, reports: tuple[str, ...]
+) -> tuple[Destination, ...]:
+    """Read `-f`, `-o` and `--report FMT=FILE`; raises `UsageError` before anything is scanned."""
+    first = Destination(format=format_name, path=_path(output) if output else None)
+    found = (first, *(_report(text) for text in reports))
+    paths = [each.path for each in found if each.path]
+    for path in paths:
+        if paths.count(path) > 1:
+            raise UsageError(f"two reports go to {path}", remedy="Give each a file of its own.")
+    return found
+
+
+def emit(
+    report: Report,
+    outputs: Sequence[Destination],
+    *,
+    color: Color,
+    verbosity: int,
+    environ: Mapping[str, str],
+) -> None:
+    """Render the report once for each destination and write it there."""
+    for output in outputs:
+        stream = None if output.path else sys.stdout
+        style = style_for(stream, color, verbosity, environ)
+        write(render(report, output.format, style), output.path)
+
+
+def write(text: str, path: Path | None) -> None:
+    """Write UTF-8; a file is replaced in one step, so that no reader ever sees half of it."""
+    if path is None:
+        # Flushed here, so that a reader who has gone is noticed here and not at exit.
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        _replace(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}", remedy="") from None
+
+
+def style_for(
+    stream: TextIO | None, color: Color, verbosity: int, environ: Mapping[str, str]
+) -> Style:
+    """How a stream (None: a file) is read.
+
+    `--color` wins over NO_COLOR, that over FORCE_COLOR, and that over what a terminal suggests.
+    Files are colored only by `--color always`.
+    """
+    terminal = stream is not None and stream.isatty()
+    if color != "auto":
+        colored = color == "always"
+    elif environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        colored = False
+    else:
+        colored = terminal or (stream is not None and bool(environ.get("FORCE_COLOR")))
+    columns = environ.get("COLUMNS", "")
+    if columns.isdigit() and int(columns) >= 40:
+        width = int(columns)
+    else:
+        width = shutil.get_terminal_size((_WIDTH, 24)).columns if terminal else _WIDTH
+    return Style(width=width, color=colored, verbosity=verbosity)
+
+
+def _report(text: str) -> Destination:
+    name, equals, file = text.partition("=")
+    if name not in FORMATS or not equals or file in {"", "-"}:
+        raise UsageError(
+            f"--report {text}: not FORMAT=FILE", remedy=f"Formats: {', '.join(FORMATS)}."
+        )
+    return Destination(format=name, path=_path(file))
+
+
+def _path(text: str) -> Path | None:
+    if text == "-":
+        return None
+    path = Path(text)
+    if path.is_dir():
+        raise UsageError(f"cannot write {text}: it is a directory", remedy="Name a file.")
+    if not path.parent.is_dir():
+        raise UsageError(f"cannot write {text}: no such directory", remedy="Create it first.")
+    return path
+
+
+def _replace(path: Path, content: bytes) -> None:
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # a pipe or device: there is nothing to replace
+        return
+    final = path.resolve()
+    draft = final.with_name(f".{final.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(content)
+        if final.exists():
+            shutil.copymode(final, draft)
+        draft.replace(final)
+    finally:
+        with suppress(FileNotFoundError):
+            draft.unlink()

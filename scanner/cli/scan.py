@@ -1,0 +1,123 @@
+"""`opscan scan MODEL...`: capture, judge, report."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scanner.cli.messages import interruptible, progress, say
+from scanner.cli.view import gate_options, show, view_options
+from scanner.errors import UsageError
+
+if TYPE_CHECKING:
+    from scanner.pipeline import Plan
+    from scanner.settings import Settings
+
+__all__ = ["command"]
+
+_EPILOG = """\b
+Exit codes:
+  0  complete scan, nothing at or above --fail-on
+  1  blocking findings
+  2  opscan could not do its job: usage, settings, unreadable file, internal error
+  3  incomplete: a model was not captured, or an op is neither proven nor disproven
+"""
+
+
+@click.command("scan", epilog=_EPILOG)
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@click.option(
+    "--target",
+    "-t",
+    multiple=True,
+    metavar="SPEC",
+    help="What to judge for: torch==2.9.1,macos=15.5,chip=M3,ram=16,fallback=1. Repeatable. "
+    "Default: this machine if it is an Apple-silicon Mac with torch, else the newest release.",
+)
+@click.option("--mode", type=click.Choice(["auto", "train", "infer"]), help="Step to capture.")
+@click.option("--static", is_flag=True, help="Never run the file (not in this version).")
+@click.option("--inputs", metavar="SPEC", help='As "x=1x3x224x224:float32,ids=2x128:int64[0,99]".')
+@click.option("--device", metavar="NAME", help="Run ops on auto or none (others later).")
+@click.option(
+    "--timeout",
+    type=float,
+    metavar="SECONDS",
+    help="Limit for loading a file and for each model in it (default 120).",
+)
+@gate_options
+@view_options
+def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
+    """Capture one step of each MODEL and judge every op of it for the target.
+
+    MODEL is file.py, file.py:name, package.module:name or a directory. The file is run in a child
+    process.
+    """
+    if static:
+        raise UsageError(
+            "--static needs the source rules, which this version does not have",
+            remedy="Leave it out: the file is then run in a child process with a time limit.",
+        )
+    return _scan(models, flags)
+
+
+def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from opdb import query
+    from scanner.cli.output import destinations
+    from scanner.pipeline import scan
+    from scanner.settings import load_settings
+
+    view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
+    given = {name: value for name, value in flags.items() if value not in (None, ())}
+    settings = load_settings(given, os.environ, Path.cwd())
+    view["format"] = settings.format
+    destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
+    plan = _plan(models, settings)
+    with interruptible(), progress(quiet=view["quiet"]) as on_capture:
+        result = scan(plan, query, on_capture)
+    say(result, settings, verbose=view["verbose"])
+    show(result.report, view)
+    return result.report.exit_code
+
+
+def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
+    from scanner.capture.client import Launch
+    from scanner.cli.targets import choose_targets
+    from scanner.host import this_host
+    from scanner.judge.gate import Gate
+    from scanner.locate.spec import parse_inputs
+    from scanner.pipeline import Plan
+
+    if settings.inputs is not None:
+        parse_inputs(settings.inputs)
+    _check_device(settings.device)
+    host = this_host(os.environ)
+    targets, notes = choose_targets(settings.target, host)
+    return Plan(
+        arguments=models,
+        cwd=Path.cwd(),
+        targets=targets,
+        mode=settings.mode,
+        inputs=settings.inputs,
+        entry=settings.entry,
+        gate=Gate(fail_on=settings.fail_on, allow_incomplete=settings.allow_incomplete),
+        launch=Launch(timeout_s=settings.timeout, environ=dict(os.environ)),
+        environment={
+            "python": host.python,
+            "system": host.system,
+            "machine": host.machine,
+            "torch": host.torch,
+        },
+        notes=notes,
+    )
+
+
+def _check_device(spec: str) -> None:
+    """Devices are probed by later versions; `auto` finds none until then."""
+    if spec not in {"auto", "none"}:
+        raise UsageError(
+            f"--device {spec} is not available in this version",
+            remedy="Use auto or none: verdicts then come from the database alone.",
+        )

@@ -1,0 +1,157 @@
+"""The stages of a scan, in order: locate, capture, judge, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from scanner import __version__
+from scanner.capture.client import Captured, Launch, NotCaptured, SourceCapture, capture_source
+from scanner.capture.protocol import Job, JobSource, Profile
+from scanner.errors import OpscanError
+from scanner.judge.gate import Gate, exit_code, summarize
+from scanner.judge.interface import Knowledge
+from scanner.judge.models import judge_model, model_without_graph
+from scanner.judge.profile import profiles_for
+from scanner.locate.interface import Source
+from scanner.locate.resolve import resolve
+from scanner.records import ModelReport, Report, Target
+
+__all__ = ["Plan", "Scan", "scan"]
+
+_PARALLEL_CHILDREN = 2
+"""Each holds a torch of its own in memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One scan, completely described."""
+
+    arguments: tuple[str, ...]
+    """MODEL arguments as typed."""
+    cwd: Path
+    targets: tuple[Target, ...]
+    mode: Literal["auto", "train", "infer"] = "auto"
+    inputs: str | None = None
+    entry: str | None = None
+    gate: Gate = field(default_factory=Gate)
+    launch: Launch = field(default_factory=Launch)
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    """Facts about this machine, for the report."""
+    notes: tuple[str, ...] = ()
+    """What was assumed before the scan began."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """The report, and what is said to the user beside it."""
+
+    report: Report
+    captures: tuple[SourceCapture, ...]
+
+
+def scan(
+    plan: Plan, knowledge: Knowledge, on_capture: Callable[[str], object] = lambda _: None
+) -> Scan:
+    """Run every stage.
+
+    `on_capture` hears the name of each source before it is captured, from any thread. Raises the
+    `OpscanError` of the first argument when none of them names anything to scan.
+    """
+    located = _locate(plan.arguments, plan.cwd)
+    profile_of, profiles = profiles_for(plan.targets, knowledge)
+    captures = _capture(located, plan, profiles, on_capture)
+    models = [
+        _judged(model, capture, plan, profile_of, knowledge)
+        for capture in captures
+        for model in capture.models
+    ]
+    return Scan(report=_report(plan, captures, models), captures=captures)
+
+
+def _locate(arguments: Sequence[str], cwd: Path) -> list[Source | SourceCapture]:
+    """Sources to capture, each once, and an outcome for every argument that names none."""
+    located: list[Source | SourceCapture] = []
+    errors: list[OpscanError] = []
+    for argument in arguments:
+        try:
+            located += [found for found in resolve(argument, cwd) if found not in located]
+        except OpscanError as error:
+            errors.append(error)
+            located.append(_missing(argument, error))
+    if len(errors) == len(located):
+        raise errors[0]
+    return located
+
+
+def _missing(argument: str, error: OpscanError) -> SourceCapture:
+    failure = NotCaptured(
+        name=argument, entry="", message=error.message, remedy=error.remedy, unreadable=True
+    )
+    return SourceCapture(argument=argument, models=(failure,))
+
+
+def _job(source: Source, plan: Plan, profiles: tuple[Profile, ...]) -> Job:
+    return Job(
+        source=JobSource(
+            argument=source.argument,
+            path=str(source.path) if source.path else None,
+            module=source.module,
+            name=source.name,
+        ),
+        cwd=str(plan.cwd),
+        mode=plan.mode,
+        inputs=plan.inputs,
+        entry=plan.entry,
+        profiles=profiles,
+        notes=source.notes,
+    )
+
+
+def _capture(
+    located: Sequence[Source | SourceCapture],
+    plan: Plan,
+    profiles: tuple[Profile, ...],
+    on_capture: Callable[[str], object],
+) -> tuple[SourceCapture, ...]:
+    def run(source: Source | SourceCapture) -> SourceCapture:
+        if isinstance(source, SourceCapture):
+            return source
+        on_capture(source.argument)
+        return capture_source(_job(source, plan, profiles), plan.launch)
+
+    with ThreadPoolExecutor(_PARALLEL_CHILDREN) as pool:
+        futures = [pool.submit(run, source) for source in located]
+        try:
+            return tuple(future.result() for future in futures)
+        except BaseException:
+            plan.launch.stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _judged(
+    model: Captured | NotCaptured,
+    capture: SourceCapture,
+    plan: Plan,
+    profile_of: Mapping[str, str],
+    knowledge: Knowledge,
+) -> ModelReport:
+    if isinstance(model, NotCaptured):
+        return model_without_graph(model, capture.argument, plan.mode)
+    return judge_model(model, plan.targets, profile_of, knowledge)
+
+
+def _report(plan: Plan, captures: Sequence[SourceCapture], models: Sequence[ModelReport]) -> Report:
+    said = [f"{capture.argument}: {note}" for capture in captures for note in capture.notes]
+    return Report(
+        tool={"name": "opscan", "version": __version__},
+        environment={**plan.environment, "notes": [*plan.notes, *said]},
+        targets=plan.targets,
+        models=tuple(models),
+        summary=summarize(models),
+        exit_code=exit_code(models, plan.gate),
+    )

@@ -1,0 +1,45 @@
+"""The canonical record: `opscan.report/1`, two-space indented, byte-identical for equal reports."""
+
+from __future__ import annotations
+
+import msgspec
+
+from scanner.errors import DataError
+from scanner.records import Report
+from scanner.report.interface import Style
+
+__all__ = ["SCHEMA", "parse", "render"]
+
+SCHEMA = "opscan.report/1"
+
+
+class _Header(msgspec.Struct):
+    schema: str
+
+
+def render(report: Report, style: Style) -> str:  # noqa: ARG001 - one signature for all formats
+    """The report as JSON; fields in the order of the records, free-form keys sorted."""
+    encoded = msgspec.json.encode(report, order="deterministic")
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
+
+
+def parse(text: bytes, origin: str) -> Report:
+    """The report in `text`; raises `DataError` that names `origin` when it holds none."""
+    try:
+        schema = msgspec.json.decode(text, type=_Header).schema
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{origin} is not an opscan report: {error}",
+            remedy="Write one with `opscan MODEL -f json -o FILE`.",
+        ) from None
+    if schema != SCHEMA:
+        raise DataError(
+            f"{origin} has the schema {schema!r}; this opscan reads {SCHEMA!r}",
+            remedy="Update opscan, or write the report again with this version.",
+        )
+    try:
+        return msgspec.json.decode(text, type=Report)
+    except msgspec.MsgspecError as error:
+        raise DataError(
+            f"{origin} is a damaged report: {error}", remedy="Write the report again."
+        ) from None

@@ -1,0 +1,29 @@
+"""A rule as a page: the same text for `opscan explain` and `docs/rules/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from scanner.judge.rules import Rule
+
+__all__ = ["index_page", "rule_page"]
+
+
+def rule_page(rule: Rule[Any]) -> str:
+    """Markdown: title, one line of facts, summary, explanation."""
+    return (
+        f"# {rule.id} {rule.name}\n\n"
+        f"Severity: {rule.severity}. Since opscan {rule.since}.\n\n"
+        f"{rule.summary}\n\n{rule.explanation}\n"
+    )
+
+
+def index_page(rules: Iterable[Rule[Any]]) -> str:
+    """Markdown: all rules in one table, each linked to its page."""
+    rows = [
+        f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.severity} | {rule.summary} |"
+        for rule in rules
+    ]
+    head = ["# Rules", "", "| id | name | severity | summary |", "|---|---|---|---|"]
+    return "\n".join([*head, *rows]) + "\n"

@@ -1,0 +1,188 @@
+"""The report for a person at a terminal: one summary line, then each model, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from scanner.judge.rows import SEVERITY_ORDER
+from scanner.records import Coverage, ModelReport, Report
+from scanner.report.blocks import blocks
+from scanner.report.interface import Style
+from scanner.report.text_rows import STATUS_STYLES, block_table
+from scanner.report.words import clean, count, join, short_target
+
+__all__ = ["render"]
+
+_METHODS = {
+    "meta": "recorded on meta tensors: no memory, no values",
+    "fake": "recorded on fake tensors: no memory, no values",
+    "real": "run with real values on the CPU",
+    "export": "exported with torch.export",
+    "symbolic": "traced symbolically",
+}
+_INDENT = 2
+
+
+def render(report: Report, style: Style) -> str:
+    """The report as text, wrapped to `style.width` columns."""
+    console = Console(
+        file=StringIO(),
+        width=style.width,
+        force_terminal=style.color,
+        color_system="standard" if style.color else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+        _environ={},
+    )
+    with console.capture() as capture:
+        for part in _parts(report, style):
+            console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+def _parts(report: Report, style: Style) -> Iterator[RenderableType]:
+    yield _summary(report)
+    if style.verbosity < 0:
+        return
+    for note in report.environment.get("notes", ()):
+        yield _hanging("note: ", note)
+    for model in report.models:
+        yield ""
+        yield from _model(model, report, style)
+    if any(model.ops for model in report.models):
+        yield ""
+        yield _evidence(report)
+
+
+def _summary(report: Report) -> Text:
+    summary = report.summary
+    line = Text()
+    if summary.errors or summary.warnings:
+        line.append(count(summary.errors, "error"), "bold red" if summary.errors else "")
+        line.append(", ")
+        line.append(count(summary.warnings, "warning"), "yellow" if summary.warnings else "")
+    else:
+        line.append("no errors, no warnings", "bold green" if summary.complete else "")
+    judged = sum(model.capture is not None for model in report.models)
+    total = len(report.models)
+    line.append(f" in {count(judged, 'model')}")
+    if judged < total:
+        line.append(f", {total - judged} not judged", "bold magenta")
+    line.append(f" on {join(short_target(target) for target in report.targets)}")
+    if not summary.complete:
+        line.append("; incomplete", "bold magenta")
+    return line
+
+
+def _model(model: ModelReport, report: Report, style: Style) -> Iterator[RenderableType]:
+    yield _title(model)
+    if model.capture is None:
+        for finding in model.findings:
+            yield _indented(Text(clean(finding.message), "magenta"))
+            yield _hanging("-> ", finding.remedy)
+        return
+    found = blocks(model.ops, model.findings)
+    shown = [block for block in found if style.verbosity > 0 or not block.is_fine]
+    if shown:
+        yield ""
+        yield _indented(block_table(shown, report.targets, style.width - _INDENT))
+    if model.ops:
+        yield ""
+        yield _indented(_coverage(model.coverage))
+    yield from _not_judged(model)
+    yield from _how_captured(model, hidden=len(shown) < len(found))
+
+
+def _title(model: ModelReport) -> Text:
+    title = Text(clean(model.name), "bold")
+    if model.source not in model.name:
+        title.append(f"  {clean(model.source)}", "not bold")
+    if model.capture is None:
+        return title.append("  not judged", "bold magenta")
+    step = {"train": "training step", "infer": "inference"}.get(model.mode, model.mode)
+    ops = count(len({row.op for row in model.ops}), "op")
+    configurations = count(len(model.ops), "configuration")
+    calls = count(sum(row.calls for row in model.ops), "call")
+    return title.append(f"  {step}: {ops}, {configurations}, {calls}", "dim not bold")
+
+
+def _coverage(coverage: Coverage) -> Table:
+    """Configurations and calls by status; two lines for each target when there are several."""
+    several = len(coverage.by_target) > 1
+    lines = list(_coverage_lines(coverage, several=several))
+    named = {status for _, counts in lines for status in counts}
+    statuses = [status for status in reversed(SEVERITY_ORDER) if status in named]
+    table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
+    table.add_column("coverage", style="dim", no_wrap=not several, overflow="fold")
+    for status in statuses:
+        table.add_column(status, justify="right", style=STATUS_STYLES[status], no_wrap=True)
+    for title, counts in lines:
+        table.add_row(title, *(f"{counts.get(status, 0):,}" for status in statuses))
+    return table
+
+
+def _coverage_lines(coverage: Coverage, *, several: bool) -> Iterator[tuple[str, dict[str, int]]]:
+    if not several:
+        yield "configurations", coverage.by_config
+        yield "calls", coverage.by_call
+        return
+    for target, counts in coverage.by_target.items():
+        yield f"{target} configurations", counts["by_config"]
+        yield "calls", counts["by_call"]
+
+
+def _not_judged(model: ModelReport) -> Iterator[RenderableType]:
+    assert model.capture is not None
+    unknown = list(dict.fromkeys(f.op for f in model.findings if f.rule == "OPS105"))
+    parts = [f"{part.what}: {part.reason}" for part in model.capture.unseen]
+    if unknown:
+        parts.append(f"{join(unknown)}: unknown, see above")
+    if not model.capture.complete and not model.capture.unseen:
+        parts.append("part of the step")
+    if not parts:
+        return
+    yield ""
+    for part in parts:
+        yield _hanging("not judged  ", part, style="magenta")
+
+
+def _how_captured(model: ModelReport, *, hidden: bool) -> Iterator[RenderableType]:
+    assert model.capture is not None
+    method = model.capture.method
+    yield ""
+    for note in (_METHODS.get(method, method), *model.capture.notes):
+        yield _hanging("captured  ", note, style="dim")
+    if hidden:
+        yield _hanging("", "-v lists native, composite and skipped configurations too", style="dim")
+
+
+def _evidence(report: Report) -> Text:
+    used = {
+        verdict.evidence for model in report.models for row in model.ops for verdict in row.verdicts
+    }
+    meanings = {
+        "database": "database: what the release's published macOS wheel registers",
+        "inferred": "inferred: follows from documented limits of MPS",
+    }
+    known = "; ".join(text for key, text in meanings.items() if key in used)
+    return Text(f"Judged without a device. Evidence: {known or 'none'}.", "dim")
+
+
+def _indented(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, _INDENT))
+
+
+def _hanging(label: str, text: str, style: str = "") -> RenderableType:
+    grid = Table.grid()
+    grid.add_column(no_wrap=True, style=style)
+    grid.add_column(overflow="fold")
+    grid.add_row(label, Text(clean(text), style if style == "dim" else ""))
+    return _indented(Group(grid))

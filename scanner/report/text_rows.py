@@ -1,0 +1,89 @@
+"""The table of the text report: one block for each op, phase and verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from scanner.records import Location, Target, Verdict
+from scanner.report.blocks import Block
+from scanner.report.words import clean, count, place
+
+__all__ = ["STATUS_STYLES", "block_table"]
+
+STATUS_STYLES = {
+    "native": "green",
+    "composite": "green",
+    "skipped": "dim",
+    "unknown": "magenta",
+    "slow": "yellow",
+    "fallback": "yellow",
+    "nan": "bold red",
+    "wrong": "bold red",
+    "unsupported": "bold red",
+    "crash": "bold red",
+}
+"""Status → rich style."""
+
+_MAX_SHAPES = 3
+_MAX_PLACES = 3
+_STATUS_WIDTH = 13
+
+
+def block_table(blocks: Sequence[Block], targets: Sequence[Target], width: int) -> Table:
+    """All blocks; a status column, and beside it op, calls, phase, shapes, places and reasons."""
+    op_width = min(max(len(block.op) for block in blocks), max(20, width - 40))
+    table = Table.grid(padding=(0, 0, 1, 0))
+    table.add_column(width=_STATUS_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    for block in blocks:
+        style = STATUS_STYLES[block.status]
+        table.add_row(Text(block.status, style), Group(*_lines(block, targets, op_width)))
+    return table
+
+
+def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[RenderableType]:
+    head = Text(clean(block.op).ljust(op_width), "bold")
+    head.append(f"  {count(block.calls, 'call'):>9}  {block.phase}", "not bold")
+    yield head
+    yield Text(_limited(block.shapes, _MAX_SHAPES, "; ", "more shapes"), "cyan")
+    for location in block.locations[:_MAX_PLACES]:
+        yield _place(location)
+    if len(block.locations) > _MAX_PLACES:
+        yield Text(f"and {len(block.locations) - _MAX_PLACES} more places", "dim")
+    yield from _verdicts(block.verdicts, targets)
+    if block.findings:
+        finding = block.findings[0]
+        yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
+
+
+def _place(location: Location) -> Text:
+    line = Text(place(location), no_wrap=True, overflow="ellipsis")
+    if location.code:
+        line.append(f"  {clean(location.code)}", "italic")
+    if location.library:
+        line.append(f"  (in {clean(location.library)})", "dim")
+    return line
+
+
+def _verdicts(verdicts: Sequence[Verdict], targets: Sequence[Target]) -> Iterator[Text]:
+    """One line for each target; its name is left out when there is but one."""
+    for verdict in verdicts:
+        line = Text()
+        if len(targets) > 1:
+            line.append(f"{verdict.target}: ")
+            line.append(f"{verdict.status}, ", STATUS_STYLES[verdict.status])
+        line.append(clean(verdict.reason))
+        if verdict.evidence:
+            line.append(f" ({verdict.evidence})", "dim")
+        if verdict.fixed_in:
+            line.append(f"; fixed in torch {verdict.fixed_in}", "green")
+        yield line
+
+
+def _limited(texts: Sequence[str], most: int, separator: str, noun: str) -> str:
+    shown = separator.join(texts[:most])
+    return shown if len(texts) <= most else f"{shown}{separator}+{len(texts) - most} {noun}"
