@@ -70,3 +70,12 @@ class Device(Protocol):
 
     def timer(self) -> Callable[[Callable[[], Any]], float]:
         """A function that runs its argument once and returns elapsed seconds on the device."""
+
+    def memory(self) -> Mapping[str, int]:
+        """Bytes that the device holds for this process, by the allocator's own names.
+
+        Empty for a device that does not account for its memory.
+        """
+
+    def release(self) -> None:
+        """Gives memory that is cached but unused back to the system."""

@@ -1,0 +1,59 @@
+"""Chooses a device by its spelling: `mps`, `cuda`, `cuda:1`, `cpu`, `drill:abort=aten::mm`.
+
+The spelling is checked without torch, so that a typo costs a user no process; the device itself
+is opened where it is used, in a worker.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+
+from scanner.backends.drill_spec import parse_drill
+from scanner.backends.interface import Device
+from scanner.errors import UsageError
+
+__all__ = ["check_device_spec", "open_device"]
+
+_GPU = re.compile(r"(mps|cuda)(?::(\d+))?")
+_KNOWN = "mps, cuda, cpu, metal-sim and drill:SPEC"
+
+
+def check_device_spec(spec: str) -> None:
+    """Raises `UsageError` with the remedy when no device is spelled like this."""
+    if spec.startswith("drill:"):
+        parse_drill(spec.removeprefix("drill:"))
+    elif spec not in {"cpu", "metal-sim"} and not _GPU.fullmatch(spec):
+        raise UsageError(f"there is no device {spec!r}", remedy=f"Devices are {_KNOWN}.")
+
+
+def open_device(spec: str) -> Device:
+    """The device; whether it works is for `Device.check` to say. Imports torch.
+
+    Raises `UsageError` as `check_device_spec`, and for a device that this installation lacks.
+    """
+    check_device_spec(spec)
+    if match := _GPU.fullmatch(spec):
+        from scanner.backends.torch_device import TorchDevice
+
+        return TorchDevice(match[1], int(match[2]) if match[2] else None)
+    if spec == "cpu":
+        from scanner.backends.cpu import CpuDevice
+
+        return CpuDevice()
+    if spec == "metal-sim":
+        return _simulator()
+    from scanner.backends.drill import DrillDevice
+
+    return DrillDevice(spec.removeprefix("drill:"))
+
+
+def _simulator() -> Device:
+    try:
+        module = importlib.import_module("scanner.backends.metal_sim")
+    except ImportError:
+        raise UsageError(
+            "this opscan has no metal-sim device", remedy="Use --device cpu or none."
+        ) from None
+    device: Device = module.open_simulator()
+    return device
