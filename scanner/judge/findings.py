@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from scanner.judge.interface import Knowledge
 from scanner.judge.rules import Advice, OpCase, Problem, Rule, about_capture, about_ops
+from scanner.judge.rules.equivalents import equivalent_for
 from scanner.judge.verdicts import makes_wide, variable_serves
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
@@ -100,6 +101,7 @@ def _hits(
                 target=target,
                 verdict=verdict,
                 variable_serves=variable_serves(call, target.version, knowledge),
+                rewrite=equivalent_for(call.op, target.version, knowledge),
                 inherits_wide=widened and not makes_wide(call),
             )
             calls = counts[index, number if location else -1]

@@ -37,7 +37,7 @@ def summarize(models: Sequence[ModelReport]) -> Summary:
         errors=severities["error"],
         warnings=severities["warning"],
         notes=severities["note"],
-        complete=all(_complete(model) for model in models),
+        complete=bool(models) and all(_complete(model) for model in models),
     )
 
 
@@ -59,4 +59,5 @@ def _active(models: Iterable[ModelReport]) -> Iterable[Finding]:
 
 def _complete(model: ModelReport) -> bool:
     captured = model.capture is not None and model.capture.complete
-    return captured and "unknown" not in model.coverage.by_config
+    judged = model.coverage.by_config
+    return captured and bool(judged) and "unknown" not in judged

@@ -65,17 +65,23 @@ def variable_serves(call: OpCall, release: str, knowledge: Knowledge) -> bool:
     """
     if _sparse_keys(call) or wide_dtypes(call):
         return False
-    fact = _dispatched(knowledge.lookup(call.op, release), release, knowledge)
-    return fact.status == "unsupported" and fact.registered is None and fact.cpu
+    fact = knowledge.lookup(call.op, release)
+    return fact.status == "unsupported" and _served(fact, knowledge, frozenset())
 
 
-def _dispatched(fact: OpFact, release: str, knowledge: Knowledge) -> OpFact:
-    """The fact about the op that a composite kernel ends up calling."""
-    seen = {fact.op}
-    while fact.registered is None and fact.calls and fact.calls not in seen:
-        seen.add(fact.calls)
-        fact = knowledge.lookup(fact.calls, release)
-    return fact
+def _served(fact: OpFact, knowledge: Knowledge, seen: frozenset[str]) -> bool:
+    """Whether nothing that stops this op, itself or below a composite kernel, stays unserved."""
+    if fact.status != "unsupported":
+        return True
+    if fact.registered or fact.composite == "raises":
+        return False
+    if fact.composite is None:
+        return fact.cpu
+    return all(
+        _served(knowledge.lookup(called, fact.version), knowledge, seen | {fact.op})
+        for called in fact.calls
+        if called not in seen | {fact.op}
+    )
 
 
 def _sparse_keys(call: OpCall) -> list[str]:

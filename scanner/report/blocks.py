@@ -35,14 +35,17 @@ class Block:
 
 
 def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]:
-    """Blocks, worst status first, then by phase, then in order of first execution."""
+    """Blocks, worst status first; then causes before what follows from them, then by phase."""
     groups: dict[tuple[object, ...], list[OpReport]] = {}
     for row in rows:
         groups.setdefault((row.op, row.phase, row.verdicts), []).append(row)
     found = [_block(group, findings) for group in groups.values()]
-    return sorted(
-        found, key=lambda block: (SEVERITY_ORDER.index(block.status), _PHASES.index(block.phase))
-    )
+    return sorted(found, key=_rank)
+
+
+def _rank(block: Block) -> tuple[int, bool, int]:
+    worst = SEVERITY_ORDER.index(block.status)
+    return worst, not block.findings, _PHASES.index(block.phase)
 
 
 def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:

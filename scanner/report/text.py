@@ -74,9 +74,9 @@ def _summary(report: Report) -> Text:
     judged = sum(model.capture is not None for model in report.models)
     total = len(report.models)
     line.append(f" in {count(judged, 'model')}")
-    if judged < total:
-        line.append(f", {total - judged} not judged", "bold magenta")
     line.append(f" on {join(short_target(target) for target in report.targets)}")
+    if judged < total:
+        line.append(f"; {count(total - judged, 'model')} not judged", "bold magenta")
     if not summary.complete:
         line.append("; incomplete", "bold magenta")
     return line
@@ -161,7 +161,7 @@ def _how_captured(model: ModelReport, *, hidden: bool) -> Iterator[RenderableTyp
     for note in (_METHODS.get(method, method), *model.capture.notes):
         yield _hanging("captured  ", note, style="dim")
     if hidden:
-        yield _hanging("", "-v lists native, composite and skipped configurations too", style="dim")
+        yield _indented(Text("-v lists native, composite and skipped configurations too", "dim"))
 
 
 def _evidence(report: Report) -> Text:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -36,10 +37,12 @@ _STATUS_WIDTH = 13
 def block_table(blocks: Sequence[Block], targets: Sequence[Target], width: int) -> Table:
     """All blocks; a status column, and beside it op, calls, phase, shapes, places and reasons."""
     op_width = min(max(len(block.op) for block in blocks), max(20, width - 40))
-    table = Table.grid(padding=(0, 0, 1, 0))
+    table = Table.grid()
     table.add_column(width=_STATUS_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
-    for block in blocks:
+    for number, block in enumerate(blocks):
+        if number:
+            table.add_row()
         style = STATUS_STYLES[block.status]
         table.add_row(Text(block.status, style), Group(*_lines(block, targets, op_width)))
     return table
@@ -70,11 +73,14 @@ def _place(location: Location) -> Text:
 
 
 def _verdicts(verdicts: Sequence[Verdict], targets: Sequence[Target]) -> Iterator[Text]:
-    """One line for each target; its name is left out when there is but one."""
+    """One line for each verdict; targets are named only when there are several."""
+    names: dict[Verdict, list[str]] = {}
     for verdict in verdicts:
+        names.setdefault(msgspec.structs.replace(verdict, target=""), []).append(verdict.target)
+    for verdict, same in names.items():
         line = Text()
         if len(targets) > 1:
-            line.append(f"{verdict.target}: ")
+            line.append(f"{', '.join(same)}: ")
             line.append(f"{verdict.status}, ", STATUS_STYLES[verdict.status])
         line.append(clean(verdict.reason))
         if verdict.evidence:

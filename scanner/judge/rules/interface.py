@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from scanner.judge.rules.equivalents import Equivalent
 from scanner.records import Capture, OpCall, Severity, Target, Verdict
 
 __all__ = ["Advice", "OpCase", "Problem", "Rule", "define"]
@@ -35,6 +36,8 @@ class OpCase:
     verdict: Verdict
     variable_serves: bool
     """PYTORCH_ENABLE_MPS_FALLBACK would run it on the CPU, or does."""
+    rewrite: Equivalent | None = None
+    """Another way to compute the same that the target supports."""
     inherits_wide: bool = False
     """Its float64 input was made by an op that is reported itself."""
 

@@ -89,7 +89,7 @@ def internal_error(problem: Problem) -> Advice | None:
 
     ## What to do
 
-    Please report it with the traceback that opscan prints.
+    Please report it with the traceback that opscan prints and the command that you ran.
     """
     if not problem.internal:
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from scanner.judge.rules.equivalents import equivalent
 from scanner.judge.rules.interface import Advice, OpCase, define
 from scanner.judge.verdicts import FALLBACK_VARIABLE, wide_dtypes
 
@@ -170,9 +169,9 @@ def _why(case: OpCase) -> str:
 def _remedy(case: OpCase, *, variable: bool) -> str:
     parts: list[str] = []
     if case.verdict.fixed_in:
-        parts.append(f"Upgrade to torch {case.verdict.fixed_in}, which has a kernel.")
-    if instead := equivalent(case.call.op):
-        parts.append(f"Equivalent with MPS kernels: {instead}.")
+        parts.append(f"Upgrade to torch {case.verdict.fixed_in} or later, which cures it.")
+    if rewrite := case.rewrite:
+        parts.append(f"Or write {rewrite.instead} for {rewrite.call}: it stays on the device.")
     if case.verdict.status == "unsupported":
         parts.append(
             'Run it on the CPU: give it x.cpu() and move the result back with .to("mps"); '

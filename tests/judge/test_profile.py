@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import msgspec
+
+from opdb import query
+from scanner.judge.profile import profile_for, profiles_for
+from scanner.records import Target
+from tests.samples import KERNEL, RAISES, TORCH_29, Facts
+
+
+def torch(version: str) -> Target:
+    return Target(framework="torch", version=version)
+
+
+def test_only_kernels_are_held() -> None:
+    facts = Facts({"aten::linear": KERNEL, "aten::max_pool2d": RAISES, "aten::mm": KERNEL})
+    assert profile_for(TORCH_29, facts).holds == ("aten::linear",)
+
+
+def test_targets_that_dispatch_alike_share_one_capture() -> None:
+    known = Facts({("aten::linear", "2.8.0"): KERNEL, ("aten::linear", "2.10.0"): KERNEL})
+    targets = [torch("2.8.0"), torch("2.10.0"), torch("2.9.1"), torch("2.8.0")]
+    of, profiles = profiles_for(targets, known)
+    assert of["torch==2.8.0"] == of["torch==2.10.0"] != of["torch==2.9.1"]
+    # 2.10 is newer than 2.8, though not as text.
+    assert [(each.holds, each.release) for each in profiles] == [
+        (("aten::linear",), "2.10.0"),
+        ((), "2.9.1"),
+    ]
+
+
+def test_the_machine_is_no_part_of_the_profile() -> None:
+    on_mac = msgspec.structs.replace(TORCH_29, macos="15.5", chip="M3", fallback=True)
+    _, profiles = profiles_for([TORCH_29, on_mac], query)
+    assert len(profiles) == 1
+
+
+def test_linear_is_held_where_it_has_a_kernel_of_its_own() -> None:
+    # 1.12 dispatches _mps_linear instead, the only release to do so.
+    assert "aten::linear" not in profile_for(torch("1.12.1"), query).holds
+    assert "aten::linear" in profile_for(torch("1.13.1"), query).holds
+    assert "aten::linear" in profile_for(torch(query.newest()), query).holds
+
+
+def test_scaled_dot_product_attention_is_held_since_it_has_a_kernel() -> None:
+    name = "aten::_scaled_dot_product_attention_math_for_mps"
+    assert name not in profile_for(torch("2.3.0"), query).holds
+    assert name in profile_for(torch("2.9.1"), query).holds

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from scanner.judge.rules import RULES, Rule, about_capture, about_ops
+from scanner.judge.rules.equivalents import EQUIVALENTS
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
+def test_every_rule_is_documented(rule: Rule[object]) -> None:
+    assert re.fullmatch(r"OPS[1-9]\d\d", rule.id)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", rule.since)
+    assert rule.summary.endswith(".")
+    assert len(rule.explanation) > 200
+    assert "## What to do" in rule.explanation
+
+
+def test_ids_and_names_are_unique_and_sorted() -> None:
+    assert list(RULES) == sorted(RULES)
+    assert len(RULES) == len(about_ops) + len(about_capture)
+    assert len({rule.name for rule in RULES.values()}) == len(RULES)
+
+
+def test_families_follow_the_first_digit() -> None:
+    assert {rule.id[3] for rule in about_ops} == {"1"}
+    assert {rule.id[3] for rule in about_capture} == {"9"}
+
+
+def test_scan_problems_never_block_by_severity() -> None:
+    assert {rule.severity for rule in about_capture} == {"note"}
+
+
+def test_equivalents_name_ops_without_overload() -> None:
+    assert all(re.fullmatch(r"aten::\w+", op) for op in EQUIVALENTS)
