@@ -1,20 +1,21 @@
-"""What is known about one operator in one release, and how the statuses follow from it."""
+"""What is known about one operator in one release, and how its status follows from that."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import msgspec
 
-__all__ = ["Basis", "OpFact", "Support", "qualified", "support"]
+__all__ = ["Basis", "OpFact", "Support", "judge", "plain", "qualified"]
 
 Support = Literal["native", "composite", "fallback", "unsupported", "unknown"]
 
-NAMESPACE = "aten::"
+_NAMESPACE = "aten::"
 
 
 class OpFact(msgspec.Struct, frozen=True, kw_only=True):
-    """One overload in one release. The first nine fields are those of `opscan db op -f json`."""
+    """One overload in one release."""
 
     op: str
     """Qualified: `aten::kthvalue.values`."""
@@ -22,26 +23,28 @@ class OpFact(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     status: Support
     evidence: Literal["database", "inferred"] | None
-    """None only when the status is unknown."""
+    """`database`: from the release's own library; `inferred`: from the YAML of an installed torch that opdb does
+    not know. None only when the status is unknown."""
     native_since: str | None = None
-    """First release of the range of releases with an MPS kernel that holds `version`, else of the next such
-    range, else of the last one before; None when there is none."""
+    """First release of the range with an MPS kernel that holds `version`, else of the next such range, else of
+    the last one before; None when there is none."""
     fallback_versions: tuple[str, ...] = ()
-    """Ranges of releases in which it runs on the CPU without any setting: `1.12.1..2.13.0`."""
+    """Ranges of releases in which it runs on the CPU without any setting: `1.12.1..2.13.0`; a range that still
+    holds in the newest known release is open: `1.12.1..`."""
     fixed_in: str | None = None
-    """First later release in which the status is cured: unsupported becomes anything that runs, fallback becomes
-    native or composite."""
+    """First later release that cures the status: an unsupported op runs at all, a fallback runs on the GPU."""
     links: tuple[str, ...] = ()
     reason: str
     exists: bool
     registered: Literal["kernel", "fallback", "raises"] | None = None
-    """What is registered for the MPS dispatch key itself."""
+    """What is registered for the dispatch key itself."""
     key: str = "MPS"
     source: str = ""
-    """What was read: wheel and registration block, or YAML file."""
-    composite: Literal["implicit", "explicit", "nonfunctional"] | None = None
-    calls: str | None = None
-    """Overload that the generated composite kernel calls, qualified."""
+    """What was read: a wheel's library, or a YAML file."""
+    composite: Literal["implicit", "explicit", "nonfunctional", "raises"] | None = None
+    """Kernel for all backends; `raises` when it only raises an error."""
+    calls: tuple[str, ...] = ()
+    """Overloads that the kernel for all backends calls whatever its arguments are, qualified."""
     cpu: bool = False
     """Whether the CPU has a kernel that a fallback could run."""
     group: str | None = None
@@ -59,44 +62,77 @@ class OpFact(msgspec.Struct, frozen=True, kw_only=True):
 class Basis(NamedTuple):
     """What a status is derived from."""
 
-    exists: bool
-    registered: str
+    exists: bool = False
+    registered: str = ""
     """kernel, fallback, raises, or empty."""
-    composite: str
-    """implicit, explicit, nonfunctional, or none."""
-    calls: str
-    """Overload that the generated composite kernel calls, or empty."""
-    cpu: bool
+    composite: str = "none"
+    """implicit, explicit, nonfunctional, raises, or none."""
+    calls: tuple[str, ...] = ()
+    """Overloads that a composite kernel calls whatever happens, plain names."""
+    cpu: bool = False
 
 
-def qualified(op: str) -> str:
-    """`kthvalue` → `aten::kthvalue`; empty stays empty."""
-    return f"{NAMESPACE}{op}" if op else ""
+def plain(op: str) -> str:
+    """An overload's name without namespace and without `.default`.
+
+    Takes `aten::x.y`, `aten.x.y`, `torch.ops.aten.x.default`, `x`. Other namespaces are kept: `prims::mul`.
+    """
+    name = op.strip().removeprefix("torch.ops.")
+    for prefix in (_NAMESPACE, "aten."):
+        name = name.removeprefix(prefix)
+    return name.removesuffix(".default")
 
 
-def support(op: str, known: Basis, called: tuple[Support, str]) -> tuple[Support, str]:
-    """Status and reason of an overload, given those of the overload that its composite kernel calls."""
+def qualified(name: str) -> str:
+    """`kthvalue` → `aten::kthvalue`; a name with a namespace and an empty one stay as they are."""
+    return f"{_NAMESPACE}{name}" if name and "::" not in name else name
+
+
+def judge(
+    name: str, key: str, basis_of: Callable[[str], Basis], seen: frozenset[str] = frozenset()
+) -> tuple[Support, str]:
+    """Status and reason of an overload under a dispatch key.
+
+    The dispatcher's order: the key's own kernel, then a kernel for all backends, then the key's catch-all. A
+    kernel for all backends works only as far as the operators that it always calls do.
+    """
+    known = basis_of(name)
     if not known.exists:
         return "unknown", "not an operator of this release"
-    if known.registered == "kernel":
-        return "native", "an MPS kernel is registered"
-    if known.registered == "fallback":
-        return "fallback", (
-            "registered to run on the CPU: inputs are copied to the CPU and results back, whatever the settings"
-        )
-    if known.registered == "raises":
-        return "unsupported", "what is registered for MPS only raises an error"
+    if known.registered:
+        return _REGISTERED[known.registered]
+    if known.composite == "raises":
+        return "unsupported", "the only kernel is one for all backends that raises an error"
     if known.composite == "none":
-        return "unsupported", _missing(op, known.cpu)
-    if known.calls and called[0] in ("fallback", "unsupported"):
-        return called[0], f"its composite kernel calls {qualified(known.calls)}: {called[1]}"
-    if known.composite == "implicit":
-        return "composite", "decomposed into other operators before it reaches MPS"
-    return "composite", "a kernel for all backends runs it as calls of other operators"
+        return "unsupported", _missing(qualified(name), key, known.cpu)
+    for worst in ("unsupported", "fallback"):
+        for called in known.calls:
+            if called not in seen and key == "MPS":
+                status, reason = judge(called, key, basis_of, seen | {name})
+                if status == worst:
+                    return status, f"its kernel always calls {qualified(called)}; {reason}"
+    return "composite", _COMPOSITE[known.composite]
 
 
-def _missing(op: str, cpu: bool) -> str:
-    raises = f"no kernel is registered for MPS, so {qualified(op)} raises NotImplementedError"
+_REGISTERED: dict[str, tuple[Support, str]] = {
+    "kernel": ("native", "a kernel is registered"),
+    "fallback": (
+        "fallback",
+        "registered to run on the CPU whatever the settings: inputs are copied there, results back",
+    ),
+    "raises": ("unsupported", "what is registered only raises an error"),
+}
+_COMPOSITE = {
+    "implicit": "decomposed into other operators before a device is chosen",
+    "explicit": "a kernel for all backends calls other operators",
+    "nonfunctional": "a kernel for all backends calls another variant of the operator",
+}
+
+
+def _missing(op: str, key: str, cpu: bool) -> str:
+    raises = f"no kernel is registered for {key}, so {op} raises NotImplementedError"
+    if key != "MPS":
+        return raises
     if cpu:
         return f"{raises}; with PYTORCH_ENABLE_MPS_FALLBACK=1 it runs on the CPU"
-    return f"{raises}; the CPU has no kernel of its own either"
+    return f"{raises}; PYTORCH_ENABLE_MPS_FALLBACK=1 does not help, the CPU has no kernel either"

@@ -1,7 +1,7 @@
 """The data files: tab-separated text, one fact a line, sorted, over ordered releases.
 
-The first line names the table and its schema number, the second the columns. `releases.tsv` has a release a line;
-in the other tables the last column is a set of releases (`opdb.intervals`).
+The first line names the table and its schema number, the second the columns. `releases.tsv` has a
+release a line; in the other tables the last column is a set of releases (`opdb.intervals`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 from scanner.errors import DataError
 
-__all__ = ["GROUPS", "MPS", "OPS", "RELEASES", "SCHEMA", "TABLES", "Table", "corrupt", "lines", "text"]
+__all__ = [
+    "GROUPS",
+    "MPS",
+    "OPS",
+    "RELEASES",
+    "SCHEMA",
+    "TABLES",
+    "Table",
+    "corrupt",
+    "lines",
+    "text",
+]
 
 SCHEMA = 1
 """Of the files that this version writes, and the newest that it reads."""
@@ -40,13 +51,16 @@ class Table(NamedTuple):
 
 
 RELEASES = Table("releases", ("release", "wheel", "sha256", "counts", "tracker"), 1)
-"""`counts` is `MPS=930,SparseMPS=161,…,ops=3120`; `tracker` is the issue that the MPS error message links."""
+"""`counts` is `MPS=930,SparseMPS=161,SparseCsrMPS=13,ops=3120`; `tracker` is the issue that the error message of
+a missing MPS kernel links."""
 
 MPS = Table("mps", ("op", "key", "function", "releases"), 2)
 """What is registered for MPS: `function` is `kernel`, `fallback` or `raises`."""
 
 OPS = Table("ops", ("op", "composite", "calls", "cpu", "releases"), 1)
-"""Every overload: composite kind, overload that a generated composite kernel calls, `cpu` if it has a CPU kernel."""
+"""Every overload. `composite` is the kernel for all backends: `implicit`, `explicit`, `nonfunctional`, `raises`
+(it only raises an error) or `none`; `calls` are the overloads that it calls on every path, `-` for none; `cpu`
+tells that the CPU has a kernel of its own."""
 
 GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 """Which variant of which operator: `group` is the functional overload if there is one."""

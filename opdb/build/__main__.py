@@ -27,7 +27,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
     parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
     parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
-    parser.add_argument("--cache", type=Path, default=download.cache(), help="where wheels are kept")
+    parser.add_argument(
+        "--cache", type=Path, default=download.cache(), help="where wheels are kept"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="wheels read at a time, 1.2 GB each")
     return parser
 
@@ -48,7 +50,9 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _compare(folder: Path, files: dict[str, str]) -> int:
-    wrong = [name for name, content in files.items() if torch_data.current(folder / name) != content]
+    wrong = [
+        name for name, content in files.items() if torch_data.current(folder / name) != content
+    ]
     for name in wrong:
         print(f"{folder / name}: differs from what the wheels say", file=sys.stderr)  # noqa: T201
     return 1 if wrong else 0

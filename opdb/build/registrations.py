@@ -15,7 +15,7 @@ from typing import NamedTuple
 from opdb.build.macho import Image
 from opdb.build.sweep import Call, calls
 
-__all__ = ["Registration", "blocks", "registrations", "schemas", "short_name"]
+__all__ = ["Registration", "blocks", "catch_all", "registrations", "schemas", "short_name"]
 
 _BLOCK = re.compile(
     r"__ZN?\w*?L?\d+TORCH_LIBRARY_(?P<form>IMPL_|FRAGMENT_|)init_(?P<namespace>aten|_)"
@@ -56,6 +56,22 @@ def blocks(image: Image) -> Iterator[tuple[str, str, int]]:
         match = "TORCH_LIBRARY_" in name and _BLOCK.match(name)
         if match and match["namespace"] == "aten" and not match["cold"]:
             yield match["form"].rstrip("_"), match["key"] or "", address
+
+
+def catch_all(image: Image) -> set[str]:
+    """Short names of the boxed functions that serve every operator without an MPS kernel.
+
+    Which one is installed depends on PYTORCH_ENABLE_MPS_FALLBACK when the library is loaded.
+    """
+    names = set()
+    for address, symbol in image.symbols.items():
+        if "TORCH_LIBRARY_IMPL_init___MPS_" in symbol and symbol.endswith("7LibraryE"):
+            for call in calls(image, address):
+                for pointer in (*call.stored, call.target):
+                    boxed = _BOXED.match(image.symbols.get(pointer, ""))
+                    if boxed:
+                        names.add(short_name(image.symbols[pointer]))
+    return names
 
 
 def registrations(image: Image, keys: frozenset[str]) -> Iterator[Registration]:
@@ -104,7 +120,11 @@ def _registered(image: Image, pointers: list[int]) -> tuple[str, int]:
             return boxed["a"] or boxed["b"], 0
         if "wrap_kernel_functor_unboxed_" in symbol:
             return symbol, pointer
-        if "make_boxed_from_unboxed_functor" not in symbol and symbol and image.section(pointer) == "__text":
+        if (
+            "make_boxed_from_unboxed_functor" not in symbol
+            and symbol
+            and image.section(pointer) == "__text"
+        ):
             direct = (symbol, pointer)
     return direct
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import capstone
@@ -26,9 +27,14 @@ class Call(NamedTuple):
 
 def disassemble(image: Image, start: int, end: int) -> Iterator[tuple[int, int, str, str]]:
     """Instructions as (address, size, mnemonic, operands)."""
+    yield from _engine().disasm_lite(image.read(start, end), start)
+
+
+@cache
+def _engine() -> capstone.Cs:
     engine = capstone.Cs(capstone.CS_ARCH_ARM64, capstone.CS_MODE_ARM)
-    engine.skipdata = True
-    yield from engine.disasm_lite(image.read(start, end), start)
+    engine.skipdata = True  # goes on after data between instructions
+    return engine
 
 
 def calls(image: Image, start: int) -> Iterator[Call]:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from opdb import tables
 from opdb.build import download, write
-from opdb.build.releases import RELEASES, derive
+from opdb.build.derive import derive
+from opdb.build.releases import RELEASES
 
 __all__ = ["FOLDER", "RELEASES", "Derived", "current", "derive_release", "merge", "recorded"]
 

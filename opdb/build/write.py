@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from opdb import intervals, tables
-from opdb.build.releases import BACKENDS, Facts
+from opdb.build.derive import BACKENDS, Facts
 
 __all__ = ["Rows", "provenance", "read", "render", "rows"]
 
@@ -20,7 +20,7 @@ def rows(facts: Facts) -> Iterator[tuple[str, tuple[str, ...]]]:
     for (op, key), function in facts.registered.items():
         yield tables.MPS.name, (op, key, function)
     for op, composite in facts.composite.items():
-        calls = facts.delegate.get(op, "-")
+        calls = ",".join(sorted(facts.calls.get(op, ()))) or "-"
         yield tables.OPS.name, (op, composite, calls, "cpu" if op in facts.cpu else "-")
     groups = _groups(facts)
     for op, schema in facts.schemas.items():
@@ -58,5 +58,7 @@ def read(path: Path, table: tables.Table, releases: Iterable[str]) -> Rows:
     facts: Rows = {}
     for _, fields in tables.lines(path, table):
         spans = intervals.decode(fields[-1], where)
-        facts[tuple(fields[:-1])] = {known[at] for low, high in spans for at in range(low, high + 1)}
+        facts[tuple(fields[:-1])] = {
+            known[at] for low, high in spans for at in range(low, high + 1)
+        }
     return facts
