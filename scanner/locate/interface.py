@@ -7,7 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-__all__ = ["Candidate", "LocateOptions", "Source", "Subject"]
+from scanner.errors import LocateError
+from scanner.records import Phase
+
+__all__ = ["Candidate", "Found", "LocateOptions", "NeedsValues", "Source", "Subject"]
+
+
+class NeedsValues(LocateError):  # noqa: N818 - says what would help, like an answer
+    """Building the model or inferring its inputs reads tensor values, which this world lacks.
+
+    The same candidate may build in a world whose tensors are real; the original exception is
+    `__cause__`.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +33,8 @@ class Source:
     """Dotted module name; None for a file."""
     name: str | None = None
     """The `:name` part: only this candidate is wanted."""
+    notes: tuple[str, ...] = ()
+    """What a directory search left out in favour of this file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +45,10 @@ class LocateOptions:
     """An `--inputs` spec, `x=1x3x224x224:float32,ids=2x128:int64[0,50257]`."""
     entry: str | None = None
     """Name from `[tool.opscan]`; same meaning as `Source.name`."""
+    mode: Literal["auto", "train", "infer"] = "auto"
+    """With `infer`, what the file says about training is not read."""
+    real: bool = False
+    """Whether the world's tensors hold values; inputs are then drawn instead of left empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +67,15 @@ class Subject:
     """A `torch.optim.Optimizer` over the model's parameters."""
     clip: Callable[[], Any] | None = None
     """Gradient clipping, as the file does it."""
+    step: Callable[[], Any] | None = None
+    """`optimizer.step()` at the user's own line; equivalent to `optimizer.step` otherwise."""
+    autocast: str | None = None
+    """dtype name of the `torch.autocast` around the file's forward; not entered by `forward`."""
+    origins: dict[Phase, tuple[str, int]] = field(default_factory=dict)
+    """File and line of the loss, `backward()`, optimizer and so on, by phase.
+
+    Shown for ops that no user frame issues, since opscan itself makes the calls of the step.
+    """
     notes: tuple[str, ...] = ()
     """What was inferred: shown to the user, worded so that it can be checked."""
 
@@ -68,3 +94,13 @@ class Candidate:
 
     Raises `LocateError` when it cannot be constructed or no inputs for it can be inferred.
     """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """All that a source offers."""
+
+    candidates: tuple[Candidate, ...]
+    """In the order of the rules, then of the file; never empty."""
+    notes: tuple[str, ...] = ()
+    """What was left out and why: parts of other models, bases, factories that need arguments."""

@@ -1,0 +1,203 @@
+"""The loss that the user's file computes, with targets that fit the model's output."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from scanner.locate.context import Context, is_module_class
+from scanner.locate.outline import is_loss_name
+from scanner.locate.reference import Reference
+from scanner.locate.scopes import calls_in
+from scanner.locate.slices import OUTPUT, bindings
+from scanner.locate.spec import TensorInput, format_value
+from scanner.locate.step import TrainingStep
+from scanner.locate.targets import ctc_targets, first_tensor, scalar_loss, target_shapes
+from scanner.locate.tensors import make_value
+from scanner.locate.trial import Outcome, attempt
+
+__all__ = ["LossPlan", "criterion_loss", "loss_in_output", "step_loss"]
+
+_MOST_TRIALS = 200
+_CLASSIFYING = ("cross_entropy", "crossentropy", "nll", "margin", "focal")
+_NAMES = ("criterion", "loss_fn", "loss_func", "loss_function", "criterium", "loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LossPlan:
+    """A loss of the model's output alone."""
+
+    loss: Callable[[Any], Any]
+    notes: tuple[str, ...]
+
+
+def loss_in_output(output: Any) -> LossPlan | None:
+    """Where the model returns a loss itself: takes it from the output."""
+    suffix = scalar_loss(output)
+    if suffix is None:
+        return None
+    take: dict[bool, Callable[[Any], Any]] = {
+        suffix == "": lambda out: out,
+        suffix == "['loss']": lambda out: out["loss"],
+        suffix == ".loss": lambda out: out.loss,
+    }
+    loss = take.get(True) or _item(int(suffix.strip("[]")))
+    return LossPlan(loss=loss, notes=(f"loss returned by the model: output{suffix}",))
+
+
+def _item(index: int) -> Callable[[Any], Any]:
+    return lambda out: out[index]
+
+
+def step_loss(
+    reference: Reference,
+    step: TrainingStep,
+    output: Any,
+    arguments: Mapping[str, Any],
+    *,
+    real: bool = False,
+) -> LossPlan | None:
+    """The loss of the file's own training step, run as it stands there.
+
+    `arguments` are the model's inputs by the names that the step uses for them. What remains open
+    are targets, which are tried until the loss is a scalar; None when none fits.
+    """
+    context = reference.context
+    bound, names = bindings(reference, step.scope, step.loss.free)
+    bound |= {name: arguments[name] for name in names if name in arguments}
+    targets = [name for name in names if name not in arguments]
+    filename = str(context.loaded.path or context.display)
+    run = step.loss.compiled(filename, context.namespace)
+
+    def with_targets(given: dict[str, Any]) -> Callable[[Any], Any]:
+        return lambda out: run(**bound, **given, **{OUTPUT: out})
+
+    doubtful: LossPlan | None = None
+    for chosen in _choices(step, bound, context, output, targets, list(arguments.values())):
+        given = {name: _made(value, real) for name, value in chosen.items()}
+        plan = LossPlan(loss=with_targets(given), notes=(_step_note(context, step, chosen),))
+        outcome = attempt(lambda plan=plan: plan.loss(output))  # type: ignore[misc]
+        if outcome.status == "ok" and scalar_loss(outcome.output) == "":
+            return plan
+        if outcome.status == "values":
+            doubtful = doubtful or plan
+    return doubtful
+
+
+def _made(value: Any, real: bool) -> Any:
+    return make_value(value, real=real) if isinstance(value, TensorInput) else value
+
+
+def _fits(outcome: Outcome) -> bool:
+    if outcome.status == "values":
+        return True
+    return outcome.status == "ok" and scalar_loss(outcome.output) == ""
+
+
+def _step_note(context: Context, step: TrainingStep, chosen: Mapping[str, Any]) -> str:
+    code = ast.unparse(step.loss.expression)
+    if step.loss.statements:
+        code = ast.unparse(step.loss.statements[-1])
+    code = code.replace(OUTPUT, "output")
+    specs = [f"{n}={format_value(v)}" for n, v in chosen.items() if isinstance(v, TensorInput)]
+    given = f" with {', '.join(specs)}" if specs else ""
+    return f"loss from {context.place(step.line)}: {code}{given}"
+
+
+def _choices(
+    step: TrainingStep,
+    bound: Mapping[str, Any],
+    context: Context,
+    output: Any,
+    names: list[str],
+    inputs: list[Any],
+) -> Iterator[dict[str, Any]]:
+    """Assignments of targets to names, likeliest first."""
+    if not names:
+        yield {}
+        return
+    main = first_tensor(output)
+    if main is None:
+        return
+    text = _loss_text(step, bound, context)
+    if "ctc" in text:
+        batch = next((t.shape[0] for t in inputs if isinstance(t, torch.Tensor) and t.dim()), 0)
+        yield from ctc_targets(main, names, batch)
+    classes_first = any(word in text for word in _CLASSIFYING)
+    shapes: list[Any] = list(target_shapes(main, classes_first=classes_first))
+    likewise = [value for value in inputs if isinstance(value, torch.Tensor)]
+    combinations = itertools.product([*shapes, *likewise], repeat=len(names))
+    ranked = sorted(
+        itertools.islice(combinations, _MOST_TRIALS * 10),
+        key=lambda combination: len({id(value) for value in combination}),
+    )
+    for combination in ranked[:_MOST_TRIALS]:
+        yield dict(zip(names, combination, strict=True))
+
+
+def _loss_text(step: TrainingStep, bound: Mapping[str, Any], context: Context) -> str:
+    nodes = [*step.loss.statements, step.loss.expression]
+    parts = [ast.unparse(node) for node in nodes]
+    for name in step.loss.free:
+        value = bound.get(name, context.namespace.get(name))
+        if value is not None:
+            parts.append(getattr(value, "__name__", type(value).__name__))
+    return " ".join(parts).lower()
+
+
+def criterion_loss(context: Context, output: Any, *, real: bool = False) -> LossPlan | None:
+    """A loss object or function that the file has, applied to the output and a fitting target."""
+    main = first_tensor(output)
+    if main is None:
+        return None
+    for where, name, criterion in _criteria(context):
+        classes_first = any(word in name.lower() for word in _CLASSIFYING)
+        for target in target_shapes(main, classes_first=classes_first):
+            loss = _applied(criterion, output, make_value(target, real=real))
+            if _fits(attempt(lambda loss=loss: loss(output))):  # type: ignore[misc]
+                note = f"loss from {where}: {name}(output, target={format_value(target)})"
+                return LossPlan(loss=loss, notes=(note,))
+    return None
+
+
+def _applied(criterion: Any, example: Any, target: Any) -> Callable[[Any], Any]:
+    """The criterion on the whole output where that is a tensor, else on its main tensor."""
+    if isinstance(example, torch.Tensor):
+        return lambda out: criterion(out, target)
+    return lambda out: criterion(first_tensor(out), target)
+
+
+def _criteria(context: Context) -> Iterator[tuple[str, str, Any]]:
+    """(place, name, callable) of every loss in the file: objects, then calls, in its order."""
+    for name, value in context.namespace.items():
+        if name in _NAMES and callable(value) and not is_module_class(value):
+            yield context.display, type(value).__name__, value
+    for scope in context.scopes:
+        if is_module_class(context.namespace.get(scope.owner)):
+            continue
+        values = context.values(scope)
+        for _, call in calls_in(scope):
+            target = values.get(call.func)
+            place = context.place(call.lineno)
+            if is_module_class(target) and _is_loss_class(target):
+                built = values.get(call)
+                if built is not None:
+                    yield place, target.__name__, built
+            elif _is_loss_function(target):
+                yield place, target.__name__, target
+
+
+def _is_loss_class(target: type) -> bool:
+    return issubclass(target, torch.nn.modules.loss._Loss) or is_loss_name(target.__name__)
+
+
+def _is_loss_function(target: Any) -> bool:
+    name = getattr(target, "__name__", "")
+    if target is None or getattr(torch.nn.functional, name, None) is not target:
+        return False
+    return name.endswith("_loss") or "cross_entropy" in name or name == "kl_div"

@@ -1,0 +1,300 @@
+"""What an expression of the user's file is worth, found without running the user's functions.
+
+Constants, names, attributes, arithmetic and containers are evaluated, and calls that only build
+something: module classes, dataclasses, losses, a few builtins. Whatever else an expression needs
+makes it unresolved.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import dataclasses
+import inspect
+import operator
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from scanner.locate.makers import (
+    BUILTINS,
+    called_name,
+    is_kept_by,
+    is_refined,
+    is_wrapper,
+    only_builds,
+)
+from scanner.locate.scopes import Scope, argparse_defaults, calls_in
+from scanner.locate.trees import root_name
+
+__all__ = ["Unresolved", "Values"]
+
+_DEPTH = 40
+
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+    ast.Not: operator.not_,
+}
+
+
+class Unresolved(Exception):  # noqa: N818 - an answer, not an error
+    """The expression depends on something that only running the user's code would tell."""
+
+
+class Values:
+    """Evaluates expressions of one scope; `bound` names take precedence over everything."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        namespace: Mapping[str, Any],
+        tree: ast.Module,
+        all_scopes: list[Scope],
+        bound: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.scope = scope
+        self.namespace = namespace
+        self.bound = dict(bound or {})
+        self._tree = tree
+        self._scopes = all_scopes
+        self._open: set[str] = set()
+        self._depth = 0
+
+    def of(self, node: ast.expr) -> Any:
+        """The expression's value; raises `Unresolved`."""
+        if self._depth > _DEPTH:
+            raise Unresolved("nested too deeply")
+        handler = getattr(self, f"_of_{type(node).__name__.lower()}", None)
+        if handler is None:
+            raise Unresolved(ast.unparse(node))
+        self._depth += 1
+        try:
+            return handler(node)
+        except (Unresolved, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise Unresolved(f"{ast.unparse(node)}: {error}") from error
+        finally:
+            self._depth -= 1
+
+    def get(self, node: ast.expr | None, default: Any = None) -> Any:
+        """The expression's value, or `default` when it is unresolved."""
+        try:
+            return default if node is None else self.of(node)
+        except Unresolved:
+            return default
+
+    def _of_constant(self, node: ast.Constant) -> Any:
+        return node.value
+
+    def _of_tuple(self, node: ast.Tuple) -> Any:
+        return tuple(self._elements(node.elts))
+
+    def _of_list(self, node: ast.List) -> Any:
+        return self._elements(node.elts)
+
+    def _of_set(self, node: ast.Set) -> Any:
+        return set(self._elements(node.elts))
+
+    def _elements(self, nodes: list[ast.expr]) -> list[Any]:
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found.extend(self.of(node.value))
+            else:
+                found.append(self.of(node))
+        return found
+
+    def _of_dict(self, node: ast.Dict) -> Any:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                found.update(self.of(value))
+            else:
+                found[self.of(key)] = self.of(value)
+        return found
+
+    def _of_binop(self, node: ast.BinOp) -> Any:
+        return _BINARY[type(node.op)](self.of(node.left), self.of(node.right))
+
+    def _of_unaryop(self, node: ast.UnaryOp) -> Any:
+        return _UNARY[type(node.op)](self.of(node.operand))
+
+    def _of_ifexp(self, node: ast.IfExp) -> Any:
+        return self.of(node.body if self.of(node.test) else node.orelse)
+
+    def _of_boolop(self, node: ast.BoolOp) -> Any:
+        wanted = isinstance(node.op, ast.Or)
+        value: Any = None
+        for part in node.values:
+            value = self.of(part)
+            if bool(value) == wanted:
+                break
+        return value
+
+    def _of_compare(self, node: ast.Compare) -> Any:
+        left = self.of(node.left)
+        for op, part in zip(node.ops, node.comparators, strict=True):
+            right = self.of(part)
+            if not _COMPARE[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def _of_subscript(self, node: ast.Subscript) -> Any:
+        return self.of(node.value)[self.of(node.slice)]
+
+    def _of_joinedstr(self, node: ast.JoinedStr) -> Any:
+        raise Unresolved(ast.unparse(node))
+
+    def _of_attribute(self, node: ast.Attribute) -> Any:
+        return getattr(self.of(node.value), node.attr)
+
+    def _of_name(self, node: ast.Name) -> Any:
+        name = node.id
+        if name in self.bound:
+            return self.bound[name]
+        if name in self._open:
+            raise Unresolved(name)
+        self._open.add(name)
+        try:
+            return self._look_up(name)
+        finally:
+            self._open.discard(name)
+
+    def _look_up(self, name: str) -> Any:
+        """Own assignments, then parameters, then the module as it ran, then its guarded part."""
+        is_module_body = not self.scope.name
+        if not is_module_body:
+            for values in (self._assigned, self._parameter):
+                try:
+                    return values(name)
+                except Unresolved:
+                    local = name in self.scope.assigned and name not in self.scope.params
+                    if local and values is self._assigned:
+                        raise
+        if name in self.namespace:
+            return self.namespace[name]
+        if is_module_body:
+            return self._assigned(name)
+        if name in BUILTINS:
+            return getattr(builtins, name)
+        return Values(
+            self._scopes[0], self.namespace, self._tree, self._scopes, self.bound
+        )._assigned(name)
+
+    def _assigned(self, name: str) -> Any:
+        for value in self.scope.assigned.get(name, []):
+            if value is None or is_refined(value, name):
+                continue
+            try:
+                return self.of(value)
+            except Unresolved:
+                continue
+        if name in BUILTINS and name not in self.scope.assigned:
+            return getattr(builtins, name)
+        raise Unresolved(name)
+
+    def _parameter(self, name: str) -> Any:
+        arg = self.scope.params.get(name)
+        if arg is None:
+            raise Unresolved(name)
+        passed = self._passed(name)
+        if passed is not None:
+            return passed[0]
+        annotation = self.get(arg.annotation)
+        if inspect.isclass(annotation) and dataclasses.is_dataclass(annotation):
+            return annotation()
+        if name in self.scope.defaults:
+            return self.of(self.scope.defaults[name])
+        defaults = argparse_defaults(self._tree)
+        if defaults and name in {"args", "opt", "opts", "hparams", "config", "cfg", "flags"}:
+            return self._parsed_args()
+        raise Unresolved(name)
+
+    def _passed(self, name: str) -> tuple[Any] | None:
+        """What the file's own call of this function passes, in a tuple; None when unresolved."""
+        positions = [param for param in self.scope.params if param != "self"]
+        function = self.scope.name.rpartition(".")[2]
+        if function == "__init__":
+            function = self.scope.owner
+        for scope in self._scopes:
+            for _, call in calls_in(scope) if scope.name != self.scope.name else ():
+                if called_name(call) != function:
+                    continue
+                arguments = dict(zip(positions, call.args, strict=False))
+                arguments |= {k.arg: k.value for k in call.keywords if k.arg is not None}
+                if name in arguments:
+                    caller = Values(scope, self.namespace, self._tree, self._scopes, self.bound)
+                    caller._depth = self._depth + 1
+                    try:
+                        return (caller.of(arguments[name]),)
+                    except Unresolved:
+                        continue
+        return None
+
+    def _parsed_args(self) -> SimpleNamespace:
+        module = Values(self._scopes[0], self.namespace, self._tree, self._scopes)
+        found = SimpleNamespace()
+        for name, default in argparse_defaults(self._tree).items():
+            try:
+                setattr(found, name, module.of(default))
+            except Unresolved:
+                continue
+        return found
+
+    def _of_call(self, node: ast.Call) -> Any:
+        name = called_name(node)
+        if name in {"parse_args", "parse_known_args"}:
+            parsed = self._parsed_args()
+            return parsed if name == "parse_args" else (parsed, [])
+        if is_wrapper(name) and node.args:
+            return self.of(node.args[0])
+        if name in {"is_available", "is_built"} and root_name(node.func) == "torch":
+            return self.of(node.func)()
+        if isinstance(node.func, ast.Attribute) and is_kept_by(node.func):
+            owner = self.of(node.func.value)
+            if isinstance(owner, torch.nn.Module):
+                return owner
+        return self._build(self.of(node.func), node)
+
+    def _build(self, function: Any, node: ast.Call) -> Any:
+        if not only_builds(function):
+            raise Unresolved(ast.unparse(node))
+        args, kwargs = self.arguments(node)
+        return function(*args, **kwargs)
+
+    def arguments(self, node: ast.Call) -> tuple[list[Any], dict[str, Any]]:
+        """The evaluated arguments of a call; raises `Unresolved`."""
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            value = self.of(keyword.value)
+            if keyword.arg is None:
+                kwargs.update(value)
+            else:
+                kwargs[keyword.arg] = value
+        return self._elements(node.args), kwargs
