@@ -116,11 +116,9 @@ def _row(call: OpCall, verdict: Verdict) -> OpReport:
 
 def _config(call: OpCall) -> dict[str, Any]:
     """Plain data, so that a row equals the one decoded from its JSON."""
-    return {
-        "inputs": msgspec.to_builtins(call.inputs),
-        "attributes": msgspec.to_builtins(call.attributes),
-        "outputs": msgspec.to_builtins(call.outputs),
-    }
+    parts = {"inputs": call.inputs, "attributes": call.attributes, "outputs": call.outputs}
+    config: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
+    return config
 
 
 def _key(call: OpCall) -> str:

@@ -20,6 +20,7 @@ class Block:
     """What the text report shows as one entry of its table."""
 
     op: str
+    via: str
     phase: str
     status: Status
     calls: int
@@ -38,7 +39,7 @@ def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]
     """Blocks, worst status first; then causes before what follows from them, then by phase."""
     groups: dict[tuple[object, ...], list[OpReport]] = {}
     for row in rows:
-        groups.setdefault((row.op, row.phase, row.verdicts), []).append(row)
+        groups.setdefault((row.op, row.via, row.phase, row.verdicts), []).append(row)
     found = [_block(group, findings) for group in groups.values()]
     return sorted(found, key=_rank)
 
@@ -53,6 +54,7 @@ def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:
     locations = tuple(dict.fromkeys(_lines(place for row in rows for place in row.locations)))
     return Block(
         op=first.op,
+        via=first.via,
         phase=first.phase,
         status=worst_status(first.verdicts),
         calls=sum(row.calls for row in rows),

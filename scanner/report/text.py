@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from scanner.judge.rows import SEVERITY_ORDER
-from scanner.records import Coverage, ModelReport, Report
+from scanner.records import Coverage, ModelReport, Report, Target
 from scanner.report.blocks import blocks
 from scanner.report.interface import Style
 from scanner.report.text_rows import STATUS_STYLES, block_table
@@ -76,7 +76,7 @@ def _summary(report: Report) -> Text:
     line.append(f" in {count(judged, 'model')}")
     line.append(f" on {join(short_target(target) for target in report.targets)}")
     if judged < total:
-        line.append(f"; {count(total - judged, 'model')} not judged", "bold magenta")
+        line.append(f"; {total - judged} more not judged", "bold magenta")
     if not summary.complete:
         line.append("; incomplete", "bold magenta")
     return line
@@ -96,7 +96,7 @@ def _model(model: ModelReport, report: Report, style: Style) -> Iterator[Rendera
         yield _indented(block_table(shown, report.targets, style.width - _INDENT))
     if model.ops:
         yield ""
-        yield _indented(_coverage(model.coverage))
+        yield _indented(_coverage(model.coverage, report.targets))
     yield from _not_judged(model)
     yield from _how_captured(model, hidden=len(shown) < len(found))
 
@@ -114,10 +114,10 @@ def _title(model: ModelReport) -> Text:
     return title.append(f"  {step}: {ops}, {configurations}, {calls}", "dim not bold")
 
 
-def _coverage(coverage: Coverage) -> Table:
+def _coverage(coverage: Coverage, targets: Sequence[Target]) -> Table:
     """Configurations and calls by status; two lines for each target when there are several."""
-    several = len(coverage.by_target) > 1
-    lines = list(_coverage_lines(coverage, several=several))
+    several = len(targets) > 1
+    lines = list(_coverage_lines(coverage, targets))
     named = {status for _, counts in lines for status in counts}
     statuses = [status for status in reversed(SEVERITY_ORDER) if status in named]
     table = Table(box=None, padding=(0, 2, 0, 0), show_edge=False, header_style="dim")
@@ -129,13 +129,16 @@ def _coverage(coverage: Coverage) -> Table:
     return table
 
 
-def _coverage_lines(coverage: Coverage, *, several: bool) -> Iterator[tuple[str, dict[str, int]]]:
-    if not several:
+def _coverage_lines(
+    coverage: Coverage, targets: Sequence[Target]
+) -> Iterator[tuple[str, dict[str, int]]]:
+    if len(targets) == 1:
         yield "configurations", coverage.by_config
         yield "calls", coverage.by_call
         return
-    for target, counts in coverage.by_target.items():
-        yield f"{target} configurations", counts["by_config"]
+    for target in targets:
+        counts = coverage.by_target.get(target.id, {"by_config": {}, "by_call": {}})
+        yield f"{target.id} configurations", counts["by_config"]
         yield "calls", counts["by_call"]
 
 

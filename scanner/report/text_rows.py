@@ -51,10 +51,12 @@ def block_table(blocks: Sequence[Block], targets: Sequence[Target], width: int) 
 def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[RenderableType]:
     head = Text(clean(block.op).ljust(op_width), "bold")
     head.append(f"  {count(block.calls, 'call'):>9}  {block.phase}", "not bold")
+    if block.via:
+        head.append(f"  for {clean(block.via)}", "dim not bold")
     yield head
     yield Text(_limited(block.shapes, _MAX_SHAPES, "; ", "more shapes"), "cyan")
     for location in block.locations[:_MAX_PLACES]:
-        yield _place(location)
+        yield from _place(location)
     if len(block.locations) > _MAX_PLACES:
         yield Text(f"and {len(block.locations) - _MAX_PLACES} more places", "dim")
     yield from _verdicts(block.verdicts, targets)
@@ -63,13 +65,13 @@ def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[R
         yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
 
 
-def _place(location: Location) -> Text:
+def _place(location: Location) -> Iterator[Text]:
     line = Text(place(location), no_wrap=True, overflow="ellipsis")
     if location.code:
         line.append(f"  {clean(location.code)}", "italic")
+    yield line
     if location.library:
-        line.append(f"  (in {clean(location.library)})", "dim")
-    return line
+        yield Text(f"  through {clean(location.library)}", "dim")
 
 
 def _verdicts(verdicts: Sequence[Verdict], targets: Sequence[Target]) -> Iterator[Text]:

@@ -1,0 +1,142 @@
+"""A report with one of everything that formats must show."""
+
+from __future__ import annotations
+
+from scanner.capture.ledger import Captured, NotCaptured
+from scanner.capture.protocol import Attempt
+from scanner.judge.gate import Gate, exit_code, summarize
+from scanner.judge.models import judge_model, model_without_graph
+from scanner.records import Capture, Location, ModelReport, OpGraph, Report, Target, Unseen
+from tests.samples import (
+    COMPOSITE,
+    KERNEL,
+    MISSING,
+    RAISES,
+    SILENT,
+    TORCH_29,
+    TORCH_214,
+    Facts,
+    at,
+    call,
+    graph,
+    spec,
+)
+
+KNOWN = Facts(
+    {
+        "aten::mm": KERNEL,
+        "aten::t": COMPOSITE,
+        "aten::_to_copy": KERNEL,
+        "aten::mul.Tensor": KERNEL,
+        "aten::_foreach_add_.List": KERNEL,
+        ("aten::_linalg_eigh", "2.9.1"): MISSING
+        | {"fixed_in": "2.14.0", "links": ("https://github.com/pytorch/pytorch/issues/141287",)},
+        ("aten::_linalg_eigh", "2.14.0"): KERNEL,
+        ("aten::linalg_svd", "2.9.1"): SILENT | {"fixed_in": "2.14.0"},
+        ("aten::linalg_svd", "2.14.0"): COMPOSITE,
+        "aten::_slow_conv2d_forward": RAISES,
+    }
+)
+LONG = "out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)"
+
+
+def step() -> OpGraph:
+    wide = spec((64, 64), "float64")
+    layers = tuple(
+        at(12, "h = self.up(x)", f"layers.{layer}.mlp", "nets/gp.py") for layer in (0, 1)
+    )
+    eigh = (at(41, "values, vectors = torch.linalg.eigh(k)", "kernel", "nets/gp.py"),)
+    return graph(
+        call("aten::mm", spec((64, 32)), spec((32, 64)), calls=24, locations=layers),
+        call("aten::t", spec((64, 32)), calls=24, locations=layers),
+        call(
+            "aten::_to_copy", spec((64, 64)), outputs=(wide,), locations=(at(49, "a = a.double()"),)
+        ),
+        call("aten::mul.Tensor", wide, wide, outputs=(wide,), locations=(at(50, "z = a * b"),)),
+        call("aten::_linalg_eigh", spec((64, 64)), phase="loss", locations=eigh),
+        call("aten::_linalg_eigh", spec((128, 128)), phase="loss", calls=2, locations=eigh),
+        call(
+            "aten::linalg_svd",
+            spec((8, 64, 64), "bfloat16"),
+            phase="loss",
+            locations=(
+                Location(file="nets/gp.py", line=43, code=LONG, library="gpytorch/kernels.py:210"),
+            ),
+        ),
+        call("aten::_slow_conv2d_forward", via="aten::conv2d", locations=()),
+        call(
+            "torchvision::nms",
+            spec((100, 4)),
+            spec((100,)),
+            locations=(at(60, "keep = nms(b, s)"),),
+        ),
+        call(
+            "aten::_foreach_add_.List",
+            *[spec((64, 64), name=f"self[{n}]") for n in range(3)],
+            *[spec((64,), name=f"other[{n}]") for n in range(3)],
+            spec((2, 2)),
+            spec((), "int64", device="cpu"),
+            spec((3,), "complex64"),
+            phase="optimizer",
+            attributes={"alpha": 1, "beta": "inf"},
+            locations=(at(70, "optimizer.step()"),),
+        ),
+        name="ExactGP",
+        source="nets/gp.py",
+        entry="ExactGP",
+        capture=Capture(
+            method="meta",
+            complete=False,
+            notes=("inputs inferred from forward(x): x=64x32:float32", "AdamW found in the file"),
+            unseen=(Unseen(what="the branch at nets/gp.py:33", reason="it depends on values"),),
+        ),
+    )
+
+
+def report(*targets: Target) -> Report:
+    """One model with every status, one that crashed, one file that is missing."""
+    chosen = targets or (TORCH_29,)
+    crashed = NotCaptured(
+        name="BigNet",
+        entry="BigNet",
+        message="the process was killed by SIGSEGV while the step was captured",
+        remedy="Run one step of it in plain Python to see the failure.",
+        attempts=(Attempt(method="meta", reason="an op has no meta kernel"),),
+        said=("Fatal Python error: Segmentation fault",),
+    )
+    missing = NotCaptured(
+        name="gone.py",
+        entry="",
+        message="gone.py: no such file",
+        remedy="check the path; it is relative to the current directory",
+        unreadable=True,
+    )
+    captured = Captured(name="ExactGP", entry="ExactGP", graphs={"profile": step()})
+    models = (
+        judge_model(captured, chosen, {target.id: "profile" for target in chosen}, KNOWN),
+        model_without_graph(crashed, "nets/big.py", "train"),
+        model_without_graph(missing, "gone.py", "auto"),
+    )
+    return assembled(chosen, *models)
+
+
+def clean_report() -> Report:
+    """Nothing to complain about."""
+    model = Captured(
+        name="Net", entry="Net", graphs={"p": graph(call("aten::mm"), call("aten::t"))}
+    )
+    return assembled((TORCH_29,), judge_model(model, (TORCH_29,), {TORCH_29.id: "p"}, KNOWN))
+
+
+def assembled(targets: tuple[Target, ...], *models: ModelReport) -> Report:
+    return Report(
+        tool={"name": "opscan", "version": "0.1.0"},
+        environment={"python": "3.11.7", "notes": ["judged for the newest release known"]},
+        targets=targets,
+        models=models,
+        summary=summarize(models),
+        exit_code=exit_code(models, Gate()),
+    )
+
+
+BOTH = (TORCH_29, TORCH_214)
