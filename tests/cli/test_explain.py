@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from scanner.judge.rules import RULES
+from tests.cli.conftest import Invoke
+
+PAGES = Path(__file__).parents[2] / "docs" / "rules"
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_rule_is_explained_with_the_text_of_its_page(invoke: Invoke, rule: str) -> None:
+    page = (PAGES / f"{rule}.md").read_text()
+    assert invoke("explain", rule).out == page
+    assert invoke("explain", rule.lower()).out == page
+    assert invoke("explain", RULES[rule].name).out == page
+
+
+def test_an_unknown_rule_is_2(invoke: Invoke) -> None:
+    found = invoke("explain", "OPS999")
+    assert (found.code, found.out) == (2, "")
+    assert "OPS101" in found.err
