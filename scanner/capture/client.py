@@ -34,7 +34,7 @@ class SourceCapture:
 
 def capture_source(job: Job, launch: Launch) -> SourceCapture:
     """Capture every model of `job.source`; failures are values, never exceptions."""
-    ledger = Ledger(argument=job.source.argument)
+    ledger = Ledger(argument=job.source.argument, profiles=len(job.profiles))
     stdout: list[str] = []
     stderr: list[str] = []
     while not ledger.finished and not launch.stop.is_set():

@@ -54,6 +54,8 @@ class Ledger:
     """Collects the messages of all children that worked on one source."""
 
     argument: str
+    profiles: int
+    """How many graphs make an entry complete."""
     names: dict[str, str] = field(default_factory=dict)
     """Entry → name, in candidate order."""
     graphs: dict[str, dict[str, OpGraph]] = field(default_factory=dict)
@@ -73,8 +75,7 @@ class Ledger:
                 self.in_flight = entry
                 self.graphs[entry] = {}
             case Graph(entry=entry, profile=profile, graph=graph):
-                self.graphs.setdefault(entry, {})[profile] = graph
-                self.names[entry] = graph.name
+                self._keep(entry, profile, graph)
             case Failed():
                 self._fail(message)
             case Crash(traceback=traceback):
@@ -132,6 +133,13 @@ class Ledger:
         self.notes = tuple(dict.fromkeys(self.notes + notes))
         for candidate in candidates:
             self.names.setdefault(candidate.entry, candidate.name)
+
+    def _keep(self, entry: str, profile: str, graph: OpGraph) -> None:
+        graphs = self.graphs.setdefault(entry, {})
+        graphs[profile] = graph
+        self.names[entry] = graph.name
+        if len(graphs) == self.profiles:
+            self.in_flight = None
 
     def _fail(self, failed: Failed) -> None:
         self.failures[failed.entry] = NotCaptured(
