@@ -1,0 +1,60 @@
+"""What a probe tells whoever watches it; it prints nothing itself."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+
+import msgspec
+
+from scanner.backends.interface import DeviceFacts
+
+__all__ = ["Observer", "Progress", "Tally"]
+
+_WINDOW = 64
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a probe has come."""
+
+    done: int
+    """Configurations that have an outcome."""
+    total: int
+    rate: float
+    """Configurations a second, lately; 0 as long as it cannot be told."""
+
+    @property
+    def remaining_s(self) -> float | None:
+        """Seconds that the rest will take at this rate; None as long as it cannot be told."""
+        return (self.total - self.done) / self.rate if self.rate else None
+
+
+class Observer:
+    """Sees and ignores everything; override what is of interest."""
+
+    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
+        """The device works; `reused` of `total` configurations are known from before."""
+
+    def progress(self, progress: Progress) -> None:
+        """Another configuration has its outcome."""
+
+    def notice(self, text: str) -> None:
+        """Something happened that a user should know and that is not about an op."""
+
+
+class Tally:
+    """Counts and times what is done."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done: set[str] = set()
+        self._times = deque([time.monotonic()], maxlen=_WINDOW)
+
+    def add(self, key: str, *, reused: bool = False) -> Progress:
+        """Count a configuration, once however often it is reported."""
+        if key not in self._done and not reused:
+            self._times.append(time.monotonic())
+        self._done.add(key)
+        elapsed = self._times[-1] - self._times[0]
+        rate = (len(self._times) - 1) / elapsed if elapsed > 0 else 0.0
+        return Progress(done=len(self._done), total=self._total, rate=rate)
