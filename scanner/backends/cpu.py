@@ -45,6 +45,10 @@ class CpuDevice:
         return tensor.detach().clone()
 
     def call(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the overload."""
+        return self.submit(op, args, kwargs)
+
+    def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload; the CPU is always ready when it returns."""
         return overload(op)(*args, **kwargs)
 

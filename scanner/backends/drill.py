@@ -39,11 +39,11 @@ class DrillDevice(CpuDevice):
             super().facts, backend="drill", details={"faults": self._spec}
         )
 
-    def call(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload as the faults that concern it will have it."""
 
         def run() -> Any:
-            return CpuDevice.call(self, op, args, kwargs)
+            return CpuDevice.submit(self, op, args, kwargs)
 
         for fault in self._striking(op, args, kwargs):
             run = _struck(fault, op, (args, kwargs), run)

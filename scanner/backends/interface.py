@@ -65,6 +65,9 @@ class Device(Protocol):
         Raises what the framework raises.
         """
 
+    def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """As `call`, but may return before the result is ready: what a training step does."""
+
     def synchronize(self) -> None:
         """Waits for everything submitted."""
 

@@ -70,9 +70,13 @@ class TorchDevice:
 
     def call(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload and waits, so that its own asynchronous errors are raised here."""
-        result = overload(op)(*args, **kwargs)
+        result = self.submit(op, args, kwargs)
         self.synchronize()
         return result
+
+    def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the overload."""
+        return overload(op)(*args, **kwargs)
 
     def synchronize(self) -> None:
         """Waits for everything submitted; raises what it died of."""
