@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from opdb import intervals, store, tables
@@ -58,9 +58,9 @@ def registered(release: str, key: str) -> tuple[str, ...]:
     return tuple(span.op for span in spans if span.values[0] == key and span.holds(place))
 
 
-@lru_cache(maxsize=None)
+@cache
 def by_hand(key: str) -> dict[str, str]:
-    """Registrations of the newest known release that are a fallback or only raise, and which of the two."""
+    """What the newest known release registers as a fallback or to raise, and which of the two."""
     newest = len(store.default.releases) - 1
     spans = [span for span in store.default.all(tables.MPS) if span.holds(newest)]
     found = {span.op: span.values[1] for span in spans if span.values[0] == key}
@@ -72,12 +72,12 @@ def statuses(name: str, key: str) -> list[Support]:
     return [_judge(name, place, key)[0] for place in range(len(store.default.releases))]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _spans(table: tables.Table, name: str) -> list[store.Span]:
     return store.default.find(table, name)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _basis(name: str, place: int, key: str) -> Basis:
     for span in _spans(tables.OPS, name):
         if span.holds(place):
@@ -96,7 +96,7 @@ def _registered(name: str, place: int, key: str) -> str:
     return ""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _judge(name: str, place: int, key: str) -> tuple[Support, str]:
     return judge(name, key, lambda other: _basis(other, place, key))
 
@@ -142,7 +142,7 @@ def _native_since(each: Sequence[Support], place: int) -> int | None:
     if each[place] == "native":
         return max(at for at in starts if at <= place)
     later = [at for at in starts if at > place]
-    return (later or starts[-1:] or [None])[0]
+    return later[0] if later else max(starts, default=None)
 
 
 def _cured(each: Sequence[Support], place: int) -> int | None:

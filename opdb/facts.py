@@ -23,16 +23,16 @@ class OpFact(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     status: Support
     evidence: Literal["database", "inferred"] | None
-    """`database`: from the release's own library; `inferred`: from the YAML of an installed torch that opdb does
-    not know. None only when the status is unknown."""
+    """`database`: from the release's own library; `inferred`: from the YAML of an installed torch
+    that opdb does not know. None only when the status is unknown."""
     native_since: str | None = None
-    """First release of the range with an MPS kernel that holds `version`, else of the next such range, else of
-    the last one before; None when there is none."""
+    """First release of the range with an MPS kernel that holds `version`, else of the next such
+    range, else of the last one before; None when there is none."""
     fallback_versions: tuple[str, ...] = ()
-    """Ranges of releases in which it runs on the CPU without any setting: `1.12.1..2.13.0`; a range that still
-    holds in the newest known release is open: `1.12.1..`."""
+    """Ranges of releases in which it runs on the CPU without any setting: `1.12.1..2.13.0`; a range
+    that still holds in the newest known release is open: `1.12.1..`."""
     fixed_in: str | None = None
-    """First later release that cures the status: an unsupported op runs at all, a fallback runs on the GPU."""
+    """First later release that cures the status: unsupported runs, a fallback leaves the CPU."""
     links: tuple[str, ...] = ()
     reason: str
     exists: bool
@@ -75,7 +75,8 @@ class Basis(NamedTuple):
 def plain(op: str) -> str:
     """An overload's name without namespace and without `.default`.
 
-    Takes `aten::x.y`, `aten.x.y`, `torch.ops.aten.x.default`, `x`. Other namespaces are kept: `prims::mul`.
+    Takes `aten::x.y`, `aten.x.y`, `torch.ops.aten.x.default`, `x`. Other namespaces are kept:
+    `prims::mul`.
     """
     name = op.strip().removeprefix("torch.ops.")
     for prefix in (_NAMESPACE, "aten."):
@@ -93,8 +94,8 @@ def judge(
 ) -> tuple[Support, str]:
     """Status and reason of an overload under a dispatch key.
 
-    The dispatcher's order: the key's own kernel, then a kernel for all backends, then the key's catch-all. A
-    kernel for all backends works only as far as the operators that it always calls do.
+    The dispatcher's order: the key's own kernel, then a kernel for all backends, then the key's
+    catch-all. A kernel for all backends works only as far as the operators that it always calls do.
     """
     known = basis_of(name)
     if not known.exists:

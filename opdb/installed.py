@@ -1,16 +1,17 @@
-"""Facts about an installed torch that the data files do not know: a newer release, a nightly, an own build.
+"""Facts about an installed torch that the data files do not know: a nightly, a newer release.
 
-Read from the YAML that its code generator was built with, without importing torch. That shows every generated
-registration; the few written by hand (`MPSFallback.mm`) are taken from the newest known release. On a Mac the
+Read from the YAML of its code generator, without importing torch. That shows every generated
+registration; the few written by hand are taken from the newest known release. On a Mac the
 dispatcher of the installed torch is asked as well, in a process of its own.
 """
 
 from __future__ import annotations
 
+import platform
 import re
 import subprocess
 import sys
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -95,15 +96,20 @@ def _basis(name: str, release: str, key: str) -> Basis:
     one = _declared(release)[1].get(name)
     if one is None:
         return Basis()
-    kernel = "kernel" if key in one.backends else database.by_hand(key).get(name, "")
-    dispatcher = _dispatcher() if key == "MPS" else None
-    if dispatcher is not None:
-        kernel = database.by_hand(key).get(name, "") if name not in dispatcher else dispatcher[name]
     calls = (one.delegate,) if one.delegate else ()
-    return Basis(True, kernel, one.composite, calls, "CPU" in one.backends)
+    return Basis(True, _registered(one, key), one.composite, calls, "CPU" in one.backends)
 
 
-@lru_cache(maxsize=1)
+def _registered(one: Declared, key: str) -> str:
+    by_hand = database.by_hand(key).get(one.name, "")
+    dispatcher = _dispatcher() if key == "MPS" else None
+    if dispatcher is None:
+        return "kernel" if key in one.backends else by_hand
+    function = dispatcher.get(one.name, "")
+    return "raises" if function == "kernel" and by_hand == "raises" else function
+
+
+@cache
 def _declared(release: str) -> tuple[Path, dict[str, Declared]]:
     path = yaml_path()
     if path is None or version() != release:
@@ -114,10 +120,10 @@ def _declared(release: str) -> tuple[Path, dict[str, Declared]]:
     return path, declared(load(path))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _dispatcher() -> dict[str, str] | None:
-    """Overload → kernel or fallback, as registered in the installed torch; None where MPS cannot be."""
-    if sys.platform != "darwin":
+    """Overload → kernel or fallback, as the installed torch registers it; None without MPS."""
+    if platform.system() != "Darwin":
         return None
     done = subprocess.run(
         [sys.executable, "-c", _ASK], capture_output=True, text=True, check=False, timeout=120

@@ -1,7 +1,8 @@
 """Sets of releases, written as ranges over the ordered list of known releases.
 
-`1.12.1..2.0.1,2.3.0,2.9.0..` is three ranges: both ends included, a single release, and one that is still open
-at the newest known release. The text of a set is unique: ranges are maximal, ascending, and open when they can be.
+`1.12.1..2.0.1,2.3.0,2.9.0..` is three ranges: both ends included, a single release, and one that is
+still open at the newest known release. The text of a set is unique: ranges are maximal, ascending,
+and open when they can be.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def _text(low: int, high: int, releases: Sequence[str]) -> str:
 
 
 def decode(text: str, where: Mapping[str, int]) -> list[tuple[int, int]]:
-    """Ranges of places, both ends included. ValueError when malformed or naming an unknown release."""
+    """Ranges of places, both ends included. ValueError when malformed or of an unknown release."""
     ranges: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")

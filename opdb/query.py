@@ -37,9 +37,9 @@ def newest() -> str:
 def resolve_release(text: str) -> str:
     """The release that a user means, as the other functions of this module take it.
 
-    A known release is itself, local parts ignored (`2.9.1+cpu`). `2.9` is the newest patch release of 2.9, as
-    `pip install torch==2.9.*` would choose. A version that opdb does not know, of a newer release or a nightly, is
-    itself when it is the one installed here. UsageError for anything else.
+    A known release is itself, local parts ignored (`2.9.1+cpu`). `2.9` is the newest patch release
+    of 2.9, as `pip install torch==2.9.*` would choose. A version that opdb does not know, as of a
+    nightly, is itself when it is the one installed here. UsageError for anything else.
     """
     public = text.strip().removeprefix("v").partition("+")[0]
     if public in releases():
@@ -73,8 +73,8 @@ def _near(text: str) -> str:
 def lookup(op: str, release: str, key: str = "MPS") -> OpFact:
     """Everything known about one overload in a release that `resolve_release` returned.
 
-    `op` is spelled as in `opdb.facts.plain`. `key` is the dispatch key: `MPS` for dense tensors, `SparseMPS`,
-    `SparseCsrMPS`. An op that the release does not have yields a fact with status unknown.
+    `op` is spelled as `opdb.facts.plain` takes it. `key` is the dispatch key: `MPS` for dense
+    tensors, `SparseMPS`, `SparseCsrMPS`. An op that the release lacks has status unknown.
     """
     if release in store.default.places:
         return database.fact(plain(op), release, key)
@@ -93,7 +93,7 @@ def registered(release: str, key: str = "MPS") -> tuple[str, ...]:
 
 
 def export(release: str) -> Iterator[str]:
-    """Every overload registered for MPS, qualified, sorted: the registration blocks of the release."""
+    """Every overload registered for MPS, qualified and sorted: the wheel's registration blocks."""
     return map(qualified, registered(release))
 
 
@@ -114,9 +114,7 @@ def suggest(op: str, limit: int = 5) -> tuple[str, ...]:
     import difflib
 
     name = plain(op)
-    known = sorted(
-        {name for release in (releases()[0], newest()) for name in database.names(release)}
-    )
+    known = sorted({*database.names(releases()[0]), *database.names(newest())})
     base = name.partition(".")[0]
     overloads = [each for each in known if each.partition(".")[0] == base]
     close = difflib.get_close_matches(name, known, limit, cutoff=0.75)

@@ -52,9 +52,11 @@ class Store:
 
     def find(self, table: tables.Table, op: str) -> list[Span]:
         """Facts about one op. Looks only at its own lines, so that a single question is fast."""
-        text = self._text(table)
         found: list[Span] = []
-        place = text.find(f"\n{op}\t")
+        if "\t" in op or "\n" in op:
+            return found
+        text = self._text(table)
+        place = text.find(f"\n{op}\t", len(table.header) - 1)
         while place >= 0:
             end = text.find("\n", place + 1)
             number = text.count("\n", 0, place + 1) + 1

@@ -51,16 +51,16 @@ class Table(NamedTuple):
 
 
 RELEASES = Table("releases", ("release", "wheel", "sha256", "counts", "tracker"), 1)
-"""`counts` is `MPS=930,SparseMPS=161,SparseCsrMPS=13,ops=3120`; `tracker` is the issue that the error message of
-a missing MPS kernel links."""
+"""`counts` is `MPS=930,SparseMPS=161,SparseCsrMPS=13,ops=3120`; `tracker` is the issue that the
+error message of a missing MPS kernel links."""
 
 MPS = Table("mps", ("op", "key", "function", "releases"), 2)
 """What is registered for MPS: `function` is `kernel`, `fallback` or `raises`."""
 
 OPS = Table("ops", ("op", "composite", "calls", "cpu", "releases"), 1)
-"""Every overload. `composite` is the kernel for all backends: `implicit`, `explicit`, `nonfunctional`, `raises`
-(it only raises an error) or `none`; `calls` are the overloads that it calls on every path, `-` for none; `cpu`
-tells that the CPU has a kernel of its own."""
+"""Every overload. `composite` is the kernel for all backends: `implicit`, `explicit`,
+`nonfunctional`, `raises` (it only raises an error) or `none`; `calls` are the overloads that it
+calls on every path, `-` for none; `cpu` tells that the CPU has a kernel of its own."""
 
 GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 """Which variant of which operator: `group` is the functional overload if there is one."""

@@ -1,18 +1,18 @@
-"""`python -m opdb.build torch [--release V]… [--check]`: derives the data files from the published wheels."""
+"""`python -m opdb.build torch [--release V]… [--check]`: derives the data from published wheels."""
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from opdb.build import download, torch_data
-from scanner.errors import OpscanError
+from scanner.errors import OpscanError, UsageError
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the command. Exit status 0, 1 when `--check` finds a difference, 2 when it cannot work."""
+    """Runs the command. Status 1: `--check` finds a difference; 2: it cannot do its job."""
     options = _parser().parse_args(arguments)
     try:
         return _run(options)
@@ -35,11 +35,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    releases = options.release or list(torch_data.RELEASES)
+    releases = list(dict.fromkeys(options.release or torch_data.RELEASES))
+    unknown = [release for release in releases if release not in torch_data.RELEASES]
+    if unknown:
+        raise UsageError(
+            f"not among the releases to derive: {', '.join(unknown)}",
+            remedy="Add a new release to RELEASES in opdb/build/releases.py.",
+        )
     recorded = torch_data.recorded(options.data)
     jobs = [(release, options.cache, recorded.get(release)) for release in releases]
-    with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
-        derived = list(pool.map(torch_data.derive_release, jobs))
+    # A process a wheel: lief does not give memory back.
+    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
+        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
     files = torch_data.merge(options.data, derived)
     if options.check:
         return _compare(options.data, files)

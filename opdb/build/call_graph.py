@@ -11,7 +11,7 @@ from opdb.build.macho import Image
 __all__ = ["CertainCalls"]
 
 _OPERATOR = re.compile(r"__ZN2at4_ops(\d+)(\w+)")
-"""`at::_ops::<name>::call`, the dispatcher's entry to an overload: `add_Tensor` for `add.Tensor`."""
+"""`at::_ops::<name>::call`, the dispatcher's entry: `add_Tensor` is the overload `add.Tensor`."""
 
 _DEPTH = 4
 """How many functions of namespace `at` are followed into one another."""
@@ -24,17 +24,19 @@ class CertainCalls:
         self._image = image
         self._flow = flow
         self._overloads = {name.replace(".", "_"): name for name in overloads}
-        self._known: dict[int, frozenset[str]] = {}
+        self._known: dict[int, tuple[frozenset[str], int]] = {}
 
     def of(self, entry: int, depth: int = _DEPTH) -> frozenset[str]:
         """Overloads that are called on every path from a function's entry to its return."""
-        if entry not in self._known:
-            self._known[entry] = frozenset()  # a cycle adds nothing
-            found: set[str] = set()
-            for target in self._flow.certain(entry):
-                found |= self._called(target, depth)
-            self._known[entry] = frozenset(found)
-        return self._known[entry]
+        known, looked = self._known.get(entry, (frozenset[str](), -1))
+        if looked >= depth:
+            return known
+        self._known[entry] = known, depth  # a cycle adds nothing
+        found: set[str] = set()
+        for target in self._flow.certain(entry):
+            found |= self._called(target, depth)
+        self._known[entry] = frozenset(found), depth
+        return frozenset(found)
 
     def _called(self, target: int, depth: int) -> frozenset[str]:
         symbol = self._image.symbol(target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from opdb.build.macho import Image
@@ -18,18 +18,19 @@ _NORETURN = (
     "___stack_chk_fail",
     "__Unwind_Resume",
     "__ZSt9terminatev",
-    "__ZNSt3__1L20__throw_",
-    "__ZNKSt3__120__vector_base_common",
     "__ZN3c106detail14torchCheckFail",
     "__ZN3c106detail23torchInternalAssertFail",
     "_abort",
     "_objc_exception_throw",
 )
+"""Functions of other libraries that never return, by the start of their mangled names."""
+
 _DEPTH = 4
-"""How deep calls are followed to see that they never return."""
+"""How many calls deep a function is followed to see that it never returns."""
 
 _BRANCHES = ("b.", "bc.", "cbz", "cbnz", "tbz", "tbnz")
 _FINAL = ("b", "br", "ret", "retab", "brk", "udf")
+"""After these the following instruction is not executed."""
 
 
 class _Block(NamedTuple):
@@ -46,21 +47,19 @@ class Flow:
 
     def __init__(self, image: Image) -> None:
         self._image = image
-        self._returns: dict[int, bool] = {}
+        self._returns: dict[int, tuple[bool, int]] = {}
         self._blocks: dict[int, dict[int, _Block]] = {}
 
     def returns(self, start: int, depth: int = _DEPTH) -> bool:
         """Whether some path through the function comes back; False means that it only raises."""
-        if start in self._returns:
-            return self._returns[start]
-        name = self._image.symbol(start)
-        if name.startswith(_NORETURN):
+        if self._image.symbol(start).startswith(_NORETURN):
             return False
-        if depth == 0 or self._image.section(start) != "__text":
-            return True
-        self._returns[start] = True  # a cycle is not followed twice
+        known, looked = self._returns.get(start, (True, 0))
+        if not known or looked >= depth or self._image.section(start) != "__text":
+            return known
+        self._returns[start] = True, depth  # a cycle is not followed twice
         answer = self._reaches_end(start, depth)
-        self._returns[start] = answer
+        self._returns[start] = answer, depth
         return answer
 
     def _reaches_end(self, start: int, depth: int) -> bool:
@@ -83,7 +82,6 @@ class Flow:
         into: dict[int, frozenset[int] | None] = dict.fromkeys(alive)
         into[start] = frozenset()
         waiting = [start]
-        ends: list[frozenset[int]] = []
         while waiting:
             place = waiting.pop()
             done = (into[place] or frozenset()) | frozenset(blocks[place].calls)
@@ -95,9 +93,11 @@ class Flow:
                 if merged != known:
                     into[successor] = merged
                     waiting.append(successor)
-        for place in alive:
-            if blocks[place].leaves:
-                ends.append((into[place] or frozenset()) | frozenset(blocks[place].calls))
+        ends = [
+            (into[place] or frozenset()) | frozenset(blocks[place].calls)
+            for place in alive
+            if blocks[place].leaves
+        ]
         return sorted(frozenset.intersection(*ends)) if ends else []
 
     def _alive(self, start: int, blocks: dict[int, _Block]) -> set[int]:
@@ -122,7 +122,8 @@ class Flow:
         return self._blocks[start]
 
 
-def _closure(first, neighbours):
+def _closure(first: Iterable[int], neighbours: Callable[[int], Iterable[int]]) -> set[int]:
+    """Everything that can be reached from some places."""
     seen, waiting = set(first), list(first)
     while waiting:
         fresh = [each for each in neighbours(waiting.pop()) if each not in seen]

@@ -92,24 +92,17 @@ def _read(image: Image, yaml: dict[str, Declared]) -> Facts:
         if one.name not in defined:
             raise ValueError(f"{one.name} is registered for {one.key} and not defined")
     flow = Flow(image)
-    mine = [one for one in found if one.key in BACKENDS]
-    chosen = _chosen(found)
-    certain = CertainCalls(image, flow, defined)
-    kinds = dict.fromkeys(defined, "none") | {
-        name: _kind(one, flow) for name, one in chosen.items()
-    }
+    certain, chosen = CertainCalls(image, flow, defined), _chosen(found)
+    kinds = {name: _kind(one, flow) for name, one in chosen.items()}
+    followed = [one for one in chosen.values() if kinds[one.name] in ("explicit", "nonfunctional")]
     return Facts(
-        {(one.name, one.key): _function(one, flow) for one in mine},
-        kinds,
-        {
-            name: certain.of(one.entry) - {name}
-            for name, one in chosen.items()
-            if kinds[name] in ("explicit", "nonfunctional")
-        },
-        frozenset(one.name for one in found if one.key == "CPU"),
-        defined,
-        _tracker(image),
-        yaml,
+        registered={(o.name, o.key): _function(o, flow) for o in found if o.key in BACKENDS},
+        composite=dict.fromkeys(defined, "none") | kinds,
+        calls={one.name: certain.of(one.entry) - {one.name} for one in followed},
+        cpu=frozenset(one.name for one in found if one.key == "CPU"),
+        schemas=defined,
+        tracker=_tracker(image),
+        yaml=yaml,
     )
 
 
@@ -122,7 +115,7 @@ def _chosen(found: list[Registration]) -> dict[str, Registration]:
 
 
 def _kind(one: Registration, flow: Flow) -> str:
-    """Kind of a kernel for all backends. Implicit ones never reach a device, so they are not read."""
+    """Kind of a kernel for all backends; implicit ones never reach a device and are not read."""
     kind = _COMPOSITE[one.key]
     return kind if kind == "implicit" or flow.returns(one.entry) else "raises"
 

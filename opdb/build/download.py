@@ -35,8 +35,8 @@ def digest(path: Path) -> str:
 def wheel(release: str, folder: Path, recorded: tuple[str, str] | None) -> tuple[Path, str]:
     """Path and hash of a release's wheel, downloaded unless the folder has it.
 
-    `recorded` is the file name and hash of the wheel that the data were made from; another file is an error,
-    because the facts of a release must not change under its name.
+    `recorded` is the file name and hash of the wheel that the data were made from; another file is
+    an error, because the facts of a release must not change under its name.
     """
     if recorded:
         kept = folder / recorded[0]
@@ -46,7 +46,8 @@ def wheel(release: str, folder: Path, recorded: tuple[str, str] | None) -> tuple
     found = digest(path)
     if recorded and (path.name, found) != recorded:
         raise DataError(
-            f"torch {release}: the index serves {path.name} with hash {found}, recorded is {recorded}",
+            f"torch {release}: the index serves {path.name} with hash {found}, and the data were "
+            f"made from {recorded[0]} with hash {recorded[1]}",
             remedy=f"Check the release, then remove its line from releases.tsv and delete {path}.",
         )
     return path, found

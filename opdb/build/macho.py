@@ -35,14 +35,14 @@ class Image:
             if s.offset
         ]
         self.symbols: dict[int, str] = {}
-        self.addresses: dict[str, int] = {}
         for symbol in binary.symbols:
             if symbol.value and symbol.numberof_sections:
-                name = str(symbol.name)
-                self.symbols.setdefault(symbol.value, name)
-                self.addresses.setdefault(name, symbol.value)
-        self._starts = sorted(set(binary.function_starts.functions) | set(self.symbols))
-        self._imports = [str(s.name) for s in binary.dynamic_symbol_command.indirect_symbols]
+                self.symbols.setdefault(symbol.value, str(symbol.name))
+        starts, table = binary.function_starts, binary.dynamic_symbol_command
+        if starts is None or table is None:
+            raise ValueError(f"{path} is stripped")
+        self._starts = sorted(set(starts.functions) | set(self.symbols))
+        self._imports = [str(symbol.name) for symbol in table.indirect_symbols]
 
     def close(self) -> None:
         """Releases the file."""

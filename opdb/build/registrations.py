@@ -1,9 +1,9 @@
 """What a library's registration blocks tell the dispatcher, read from their machine code.
 
-`TORCH_LIBRARY_IMPL(aten, MPS, m)` compiles to a function `…TORCH_LIBRARY_IMPL_init_aten_MPS_<n>`; each
-`m.impl("name", function)` in it ends in a call of `torch::Library::_impl` with the name in `x1`, and the
-function's address has been written into the `CppFunction` that `x2` points to. Likewise `m.def("schema")` in
-`TORCH_LIBRARY_init_aten`.
+`TORCH_LIBRARY_IMPL(aten, MPS, m)` compiles to a function `…TORCH_LIBRARY_IMPL_init_aten_MPS_<n>`;
+each `m.impl("name", function)` in it ends in a call of `torch::Library::_impl` with the name in
+`x1`, and the function's address has been written into the `CppFunction` that `x2` points to.
+Likewise `m.def("schema")` in `TORCH_LIBRARY_init_aten`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,17 @@ _BLOCK = re.compile(
     r"(?:_(?P<key>\w+?)_\d+|_\d+|)E?RN(?:S_|5torch)7LibraryE(?P<cold>\..*)?$"
 )
 _IMPL = "__ZNR5torch7Library5_implEPKc"
-_CONSTRUCTOR = (
-    "__ZN5torch11CppFunctionC1IN3c1026CompileTimeFunctionPointer",
-    "__ZN5torch11CppFunctionC2IN3c1026CompileTimeFunctionPointer",
+_WRAPPER = "make_boxed_from_unboxed_functor"
+_CONSTRUCTOR = ("__ZN5torch11CppFunctionC1I", "__ZN5torch11CppFunctionC2I")
+_FOR_FUNCTION = tuple(f"{each}N3c1026CompileTimeFunctionPointer" for each in _CONSTRUCTOR)
+"""Constructors from a function that is a template argument: its address is written inside."""
+
+_BOXED = (
+    "__ZN3c1011BoxedKernel19make_boxed_functionI",
+    "__ZN5torch11CppFunction21makeFromBoxedFunctionI",
 )
-_BOXED = re.compile(
-    r"__ZN3c1011BoxedKernel19make_boxed_functionIXadL_(?P<a>Z\w+?)PNS"
-    r"|__ZN5torch11CppFunction21makeFromBoxedFunctionIXadL_(?P<b>Z\w+?)EEES0_v"
-)
+"""A function that takes its arguments from a stack: for MPS, the CPU fallback or an error."""
+
 _SCHEMA = re.compile(r"\w+(\.\w+)?\(.* -> ")
 _COMPONENT = re.compile(r"N?(?:S[0-9A-Z]*_|St)?L?(\d+)")
 
@@ -67,10 +70,8 @@ def catch_all(image: Image) -> set[str]:
     for address, symbol in image.symbols.items():
         if "TORCH_LIBRARY_IMPL_init___MPS_" in symbol and symbol.endswith("7LibraryE"):
             for call in calls(image, address):
-                for pointer in (*call.stored, call.target):
-                    boxed = _BOXED.match(image.symbols.get(pointer, ""))
-                    if boxed:
-                        names.add(short_name(image.symbols[pointer]))
+                touched = [image.symbol(address) for address in (*call.stored, call.target)]
+                names |= {short_name(each) for each in touched if each.startswith(_BOXED)}
     return names
 
 
@@ -99,15 +100,14 @@ def _block(image: Image, key: str, address: int) -> Iterator[Registration]:
 
 
 def _candidates(image: Image, call: Call) -> list[int]:
-    """Code addresses that a call stored or was given, and the constructor that it is."""
+    """Code addresses that a call has to do with: written before it, given to a constructor."""
     symbol = image.symbol(call.target)
-    given = [call.registers[name] for name in ("x0", "x1", "x2") if name in call.registers]
     if "11CppFunction21makeFromBoxed" in symbol:
         return [call.target]
-    if symbol.startswith(_CONSTRUCTOR):
-        inside = calls(image, call.target)
-        return [address for each in inside for address in each.stored]
-    return [*call.stored, *given]
+    if symbol.startswith(_FOR_FUNCTION):
+        return [address for inside in calls(image, call.target) for address in inside.stored]
+    given = [call.registers["x1"]] if symbol.startswith(_CONSTRUCTOR) else []
+    return [*call.stored, *[address for address in given if address in image.symbols]]
 
 
 def _registered(image: Image, pointers: list[int]) -> tuple[str, int]:
@@ -115,16 +115,11 @@ def _registered(image: Image, pointers: list[int]) -> tuple[str, int]:
     direct = ("", 0)
     for pointer in pointers:
         symbol = image.symbols.get(pointer, "")
-        boxed = _BOXED.match(symbol)
-        if boxed:
-            return boxed["a"] or boxed["b"], 0
+        if symbol.startswith(_BOXED):
+            return symbol, 0
         if "wrap_kernel_functor_unboxed_" in symbol:
             return symbol, pointer
-        if (
-            "make_boxed_from_unboxed_functor" not in symbol
-            and symbol
-            and image.section(pointer) == "__text"
-        ):
+        if symbol and image.section(pointer) == "__text" and _WRAPPER not in symbol:
             direct = (symbol, pointer)
     return direct
 
@@ -147,7 +142,7 @@ def short_name(mangled: str) -> str:
     """Last component of the innermost function named in a mangled symbol: `wrapper_MPS__erfinv`."""
     inner = mangled.rpartition("XadL_")[2]
     place, name = inner.find("Z") + 1, ""
-    for match in iter(lambda: _COMPONENT.match(inner, place), None):
+    while match := _COMPONENT.match(inner, place):
         place = match.end() + int(match[1])
         name = inner[match.end() : place]
     return name

@@ -1,4 +1,4 @@
-"""Reads operator schemas as the library defines them: which variant of its group, does it alias or mutate."""
+"""Reads operator schemas: which variant of its operator, does it alias or write to arguments."""
 
 from __future__ import annotations
 

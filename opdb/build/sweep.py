@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-import capstone
+import capstone  # type: ignore[import-untyped]
 
 from opdb.build.macho import Image
 
