@@ -14,7 +14,7 @@ __all__ = ["command"]
 _RULE_ID = re.compile(r"OPS\d+", re.IGNORECASE)
 
 
-@click.command("explain")
+@click.command("explain", short_help="Explain a rule, or an op through all releases.")
 @click.argument("subject", metavar="RULE|OP")
 def command(subject: str) -> int:
     """Explain a rule (OPS102, cpu-fallback) or what every release does with an op."""

@@ -11,7 +11,7 @@ from scanner.cli.view import gate_options, read_report, show, view_options
 __all__ = ["command"]
 
 
-@click.command("judge")
+@click.command("judge", short_help="Judge a saved report again, without running the model.")
 @click.argument("report_file", metavar="REPORT")
 @click.option(
     "-t", "--target", multiple=True, metavar="SPEC", help="Instead of the report's. Repeatable."

@@ -11,7 +11,7 @@ from scanner.cli.view import read_report, show, view_options
 __all__ = ["command"]
 
 
-@click.command("render")
+@click.command("render", short_help="Show a saved report in another format.")
 @click.argument("report_file", metavar="REPORT")
 @view_options
 def command(report_file: str, **view: Any) -> int:

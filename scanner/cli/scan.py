@@ -27,19 +27,19 @@ Exit codes:
 """
 
 
-@click.command("scan", epilog=_EPILOG)
+@click.command("scan", short_help="Judge every op of a model's step for a target.", epilog=_EPILOG)
 @click.argument("models", metavar="MODEL...", nargs=-1, required=True)
 @click.option(
     "--target",
     "-t",
     multiple=True,
     metavar="SPEC",
-    help="What to judge for: torch==2.9.1,macos=15.5,chip=M3,ram=16,fallback=1. Repeatable. "
+    help="Release and machine to judge for, as torch==2.9.1,macos=15.5. Repeatable. "
     "Default: this machine if it is an Apple-silicon Mac with torch, else the newest release.",
 )
 @click.option("--mode", type=click.Choice(["auto", "train", "infer"]), help="Step to capture.")
 @click.option("--static", is_flag=True, help="Never run the file (not in this version).")
-@click.option("--inputs", metavar="SPEC", help='As "x=1x3x224x224:float32,ids=2x128:int64[0,99]".')
+@click.option("--inputs", metavar="SPEC", help='As "x=1x3x224x224:float32".')
 @click.option("--device", metavar="NAME", help="Run ops on auto or none (others later).")
 @click.option(
     "--timeout",

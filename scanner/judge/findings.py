@@ -31,18 +31,22 @@ class _Hit:
     calls: int
 
     @property
-    def identity(self) -> tuple[str, ...]:
-        """What stays when lines move and releases change: the fingerprint without occurrence."""
-        case = self.case
+    def signature(self) -> tuple[str, ...]:
+        """What the call is, apart from where it stands in the code."""
+        call = self.case.call
         return (
             self.rule.id,
-            case.target.framework,
-            case.call.op,
-            ",".join(spec.dtype for spec in case.call.inputs),
-            ",".join(str(len(spec.shape)) for spec in case.call.inputs),
-            _machine(case.target),
-            _INDEX.sub("*", self.location.module) if self.location else "",
+            self.case.target.framework,
+            call.op,
+            ",".join(spec.dtype for spec in call.inputs),
+            ",".join(str(len(spec.shape)) for spec in call.inputs),
+            _machine(self.case.target),
         )
+
+    @property
+    def module(self) -> str:
+        """Module path with `*` for the numbers in it: what repeated layers have in common."""
+        return _INDEX.sub("*", self.location.module) if self.location else ""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -54,15 +58,16 @@ def op_findings(
 ) -> tuple[Finding, ...]:
     """Findings about the ops of one model on one target, in order of first execution.
 
-    Repetitions of a module (`layers.0`, `layers.1`) and several shapes at one place are one
-    finding with the sum of their calls.
+    Several modules and shapes at one source line are one finding with the sum of their calls.
     """
     groups: dict[tuple[tuple[str, ...], tuple[str, int]], list[_Hit]] = {}
     for hit in _hits(graph, target, verdicts, knowledge):
-        groups.setdefault((hit.identity, hit.place), []).append(hit)
+        groups.setdefault((hit.signature, hit.place), []).append(hit)
     occurrence: Counter[tuple[str, ...]] = Counter()
     found = []
-    for (identity, _), hits in groups.items():
+    for (signature, _), hits in groups.items():
+        # What stays when lines move and releases change.
+        identity = (*signature, hits[0].module)
         found.append(_finding(hits, (*identity, str(occurrence[identity]))))
         occurrence[identity] += 1
     return tuple(found)

@@ -48,11 +48,9 @@ def judge_model(
 
 def model_without_graph(failure: NotCaptured, source: str, mode: str) -> ModelReport:
     """A model, or a whole source, of which nothing could be judged."""
-    attempts = "".join(f"; tried {each.method}: {each.reason}" for each in failure.attempts)
-    said = f"; it printed: {' | '.join(failure.said)}" if failure.said else ""
     problem = Problem(
         name=failure.name,
-        message=failure.message.removeprefix(f"{failure.name}: ") + attempts + said,
+        message=_told(failure),
         remedy=failure.remedy,
         unreadable=failure.unreadable,
         internal=bool(failure.traceback),
@@ -67,6 +65,21 @@ def model_without_graph(failure: NotCaptured, source: str, mode: str) -> ModelRe
         findings=problem_findings(problem),
         coverage=Coverage(by_config={}, by_call={}),
     )
+
+
+def _told(failure: NotCaptured) -> str:
+    """Everything that is known about the failure, on one line."""
+    message = failure.message.removeprefix(f"{failure.name}: ")
+    parts = [message]
+    parts += [
+        f"tried {each.method}: {each.reason}"
+        for each in failure.attempts
+        if message not in each.reason
+    ]
+    if failure.said:
+        parts.append(f"it printed: {' | '.join(failure.said)}")
+    lines = (line.strip() for part in parts for line in part.splitlines())
+    return "; ".join(line for line in lines if line)
 
 
 def _merged_capture(graphs: Sequence[OpGraph]) -> Capture:

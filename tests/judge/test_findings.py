@@ -86,10 +86,10 @@ def test_float64_that_nothing_brings_in_is_reported_where_it_is_used() -> None:
     assert rules(found) == [("OPS104", "aten::mul.Tensor")]
 
 
-def test_layers_and_shapes_at_one_line_are_one_finding() -> None:
+def test_modules_and_shapes_at_one_line_are_one_finding() -> None:
     found = graph(
         call("aten::missing", spec((8, 8)), calls=2, locations=(at(5, module="layers.0.mlp"),)),
-        call("aten::missing", spec((9, 9)), calls=3, locations=(at(5, module="layers.11.mlp"),)),
+        call("aten::missing", spec((9, 9)), calls=3, locations=(at(5, module="head"),)),
     )
     (only,) = findings(found)
     assert only.calls == 5

@@ -50,7 +50,10 @@ def test_a_model_that_was_not_captured_tells_everything_in_its_finding() -> None
         entry="Net",
         message="forward raised ValueError: bad shape",
         remedy="Give inputs.",
-        attempts=(Attempt(method="meta", reason="no values"),),
+        attempts=(
+            Attempt(method="meta", reason="no\n  values"),
+            Attempt(method="real", reason="Net: forward raised ValueError: bad shape"),
+        ),
         said=("line one", "line two"),
     )
     found = model_without_graph(failure, "model.py", "train")
@@ -58,7 +61,7 @@ def test_a_model_that_was_not_captured_tells_everything_in_its_finding() -> None
     assert only.rule == "OPS901"
     assert only.message == (
         "Net could not be captured: forward raised ValueError: bad shape; "
-        "tried meta: no values; it printed: line one | line two"
+        "tried meta: no; values; it printed: line one | line two"
     )
     assert only.remedy == "Give inputs."
     assert found.capture is None

@@ -22,7 +22,7 @@ def op_unsupported(case: OpCase) -> Advice | None:
     In this order:
 
     1. Upgrade, when a later release has a kernel. The finding names the first one.
-    2. Run this part on the CPU and bring the result back. Autograd follows:
+    2. Run this part on the CPU and bring the result back. The backward pass follows:
 
            values = torch.linalg.eigvalsh(matrix.cpu()).to(matrix.device)
 
@@ -174,11 +174,11 @@ def _remedy(case: OpCase, *, variable: bool) -> str:
         parts.append(f"Or write {rewrite.instead} for {rewrite.call}: it stays on the device.")
     if case.verdict.status == "unsupported":
         parts.append(
-            'Run it on the CPU: give it x.cpu() and move the result back with .to("mps"); '
-            "autograd follows."
+            'Run this line on the CPU: give it x.cpu() and move the result back with .to("mps"); '
+            "the backward pass follows."
         )
     else:
         parts.append("Keep it out of the inner loop, or move its neighbours to the CPU with it.")
     if variable:
-        parts.append(f"Or set {FALLBACK_VARIABLE}=1 before torch is imported: the same, slower.")
+        parts.append(f"Or set {FALLBACK_VARIABLE}=1 before torch is imported.")
     return " ".join(parts)
