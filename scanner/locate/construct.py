@@ -16,9 +16,9 @@ import torch
 from scanner.errors import LocateError
 from scanner.locate.blame import blamed
 from scanner.locate.context import Context, is_module_class
-from scanner.locate.outline import HOOK
-from scanner.locate.scopes import Scope, calls_in
-from scanner.locate.values import Unresolved
+from scanner.locate.reading.outline import HOOK
+from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.reading.values import Unresolved
 
 __all__ = ["HOOK_EXAMPLE", "Plan", "is_constructible", "plan", "required_parameters", "run_plan"]
 

@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from scanner.locate.load import Loaded
-from scanner.locate.outline import Outline, outline
-from scanner.locate.scopes import Scope, scopes
-from scanner.locate.values import Values
+from scanner.locate.reading.outline import Outline, outline
+from scanner.locate.reading.scopes import Scope, scopes
+from scanner.locate.reading.values import Values
 
 __all__ = ["Context"]
 

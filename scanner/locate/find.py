@@ -21,9 +21,9 @@ from scanner.locate.context import Context, is_module_class
 from scanner.locate.hook import subject_of_hook
 from scanner.locate.interface import Candidate, Found, LocateOptions, Source
 from scanner.locate.load import Loaded
-from scanner.locate.outline import HOOK, is_loss_name
 from scanner.locate.parts import Parts
-from scanner.locate.scopes import calls_in
+from scanner.locate.reading.outline import HOOK, is_loss_name
+from scanner.locate.reading.scopes import calls_in
 from scanner.locate.subject import from_class, from_factory, from_object
 from scanner.locate.wrappers import unwrapped
 

@@ -105,7 +105,8 @@ class Guard:
         if real == os.devnull or self._is_allowed(real):
             return
         shown = self._shown(real)
-        self.refused.append(shown)
+        if shown not in self.refused:
+            self.refused.append(shown)
         raise PermissionError(f"opscan is scanning this code and refused to write {shown}")
 
     def hook(self, event: str, args: _Args) -> None:

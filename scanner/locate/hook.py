@@ -14,7 +14,7 @@ from scanner.locate.construct import required_parameters
 from scanner.locate.context import Context
 from scanner.locate.inputs import as_arguments
 from scanner.locate.interface import LocateOptions, Subject
-from scanner.locate.outline import HOOK
+from scanner.locate.reading.outline import HOOK
 
 __all__ = ["check_hook_result", "subject_of_hook"]
 

@@ -16,7 +16,8 @@ import torch
 from scanner.errors import LocateError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
-from scanner.locate.infer import Entry, Inputs, infer
+from scanner.locate.inference.entry import Entry, Inputs
+from scanner.locate.inference.infer import infer
 from scanner.locate.interface import LocateOptions
 from scanner.locate.spec import format_inputs, parse_inputs
 from scanner.locate.tensors import make_inputs, spec_of

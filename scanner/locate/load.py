@@ -15,8 +15,8 @@ from types import ModuleType
 from scanner.errors import LocateError
 from scanner.locate.blame import describe, needs_values, user_frame
 from scanner.locate.interface import Source
+from scanner.locate.reading.trees import read_source
 from scanner.locate.resolve import display_path
-from scanner.locate.trees import read_source
 
 __all__ = ["Loaded", "load"]
 

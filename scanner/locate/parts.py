@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from scanner.locate.context import Context, is_module_class
-from scanner.locate.trees import definition
+from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.reading.trees import definition
 
 __all__ = ["Parts"]
 
@@ -37,7 +38,7 @@ class Parts:
         A function that chooses between several covers their parts only, so that none is missed.
         """
         for function in functions:
-            used = used_classes(function) - self._passed_in(definition(function))
+            used = used_classes(function) - self._passed_in(function)
             tops = {c for c in used if not any(c in _closure([o]) for o in used if o is not c)}
             for cls in _closure(used_classes(function)):
                 if len(tops) == 1 or cls not in tops:
@@ -62,39 +63,47 @@ class Parts:
 
     def _made_by_file(self, cls: type, classes: list[type]) -> bool:
         """Whether the file passes the class to another one's constructor, in any function."""
-        for owner, passed in self._constructions(self._context.tree):
+        scopes = self._context.scopes
+        found = [pair for scope in scopes for pair in self._constructions(scope)]
+        for owner, passed in found:
             if owner in classes and owner is not cls and cls in passed:
                 self._users[cls] = owner.__name__
                 return True
         return False
 
-    def _passed_in(self, node: ast.AST | None) -> set[type]:
-        found = [] if node is None else list(self._constructions(node))
+    def _passed_in(self, function: Callable[..., Any]) -> set[type]:
+        named = [s for s in self._context.scopes if s.name == function.__name__]
+        found = [pair for scope in named for pair in self._constructions(scope)]
         return {cls for owner, passed in found for cls in passed if cls is not owner}
 
-    def _constructions(self, tree: ast.AST) -> Iterator[tuple[type, set[type]]]:
-        """Each call of a module class, with the module classes that its arguments mention."""
+    def _constructions(self, scope: Scope) -> Iterator[tuple[type, set[type]]]:
+        """Each call of a module class in a scope, with the module classes in its arguments."""
         namespace = self._context.namespace
-        for node in ast.walk(tree):
-            owner = _class_at(node.func, namespace) if isinstance(node, ast.Call) else None
-            if owner is None or not isinstance(node, ast.Call) or not is_module_class(owner):
+        for _, call in calls_in(scope):
+            owner = _class_at(call.func, namespace)
+            if owner is None or not is_module_class(owner):
                 continue
-            arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
+            arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+            arguments += [made for node in arguments for made in _assigned(scope, node)]
             named = {_class_at(part, namespace) for arg in arguments for part in ast.walk(arg)}
             yield owner, {cls for cls in named if cls is not None and is_module_class(cls)}
 
     def notes(self) -> tuple[str, ...]:
         """One line for each user of parts."""
         groups: dict[str, list[str]] = {}
-        makers = set(self._covered.values())
         for cls, user in self._users.items():
             groups.setdefault(user, []).append(cls.__name__)
         return tuple(
-            f"{', '.join(names)}: {'made by' if user in makers else 'part of'} {user}, not scanned "
-            "alone; "
+            f"{', '.join(names)}: used by {user}, not scanned alone; "
             f"name one to do so ({self._context.display}:{names[0]})"
             for user, names in groups.items()
         )
+
+
+def _assigned(scope: Scope, node: ast.expr) -> list[ast.expr]:
+    """What the names in an expression were assigned from."""
+    names = [part.id for part in ast.walk(node) if isinstance(part, ast.Name)]
+    return [value for name in names for value in scope.assigned.get(name, []) if value is not None]
 
 
 def _closure(classes: Iterable[type]) -> set[type]:

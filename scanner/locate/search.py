@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scanner.locate.outline import HOOK, Outline, outline
-from scanner.locate.trees import read_source
+from scanner.locate.reading.outline import HOOK, Outline, outline
+from scanner.locate.reading.trees import read_source
 
 __all__ = ["ModelFile", "model_files"]
 

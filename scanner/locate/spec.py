@@ -3,13 +3,14 @@
     inputs   item ("," item)*
     item     [name "="] value
     value    tensor | literal | "(" value ("," value)* ")" | "[" value ("," value)* "]"
-    tensor   shape [":" dtype [range]]
+    tensor   shape [":" dtype [range]] ["@cpu"]
     shape    "scalar" | size ("x" size)*
     range    "[" low "," high "]"
     literal  "True" | "False" | "None" | "int(" number ")" | "float(" number ")"
 
 Items without a name are positional and come first. A tensor without a dtype is float32. A range
-holds its low end and not its high end, as `torch.randint` has it.
+holds its low end and not its high end, as `torch.randint` has it. `@cpu` keeps a tensor on the
+host, as packed sequences want their lengths.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class TensorInput:
     """First value that may occur; None where no range is given."""
     high: Number | None = None
     """First value above those that may occur."""
+    on_host: bool = False
+    """Whether the tensor stays on the CPU when the model is on the GPU."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ def format_value(value: Value) -> str:
         return str(value.value) if plain else f"{type(value.value).__name__}({value.value!r})"
     shape = "x".join(map(str, value.shape)) or "scalar"
     bounds = f"[{value.low!r},{value.high!r}]" if value.low is not None else ""
-    return f"{shape}:{value.dtype}{bounds}"
+    return f"{shape}:{value.dtype}{bounds}{'@cpu' if value.on_host else ''}"
 
 
 class _Parser:
@@ -202,11 +205,20 @@ class _Parser:
             raise self._error("expected a size after the x", self.at + 1)
         if any(size >= _TOO_LARGE for size in shape):
             raise self._error("a size is too large", match.start())
-        if not self._take(":"):
-            return TensorInput(shape=shape)
-        dtype = self._dtype()
-        low, high = self._range(dtype)
-        return TensorInput(shape=shape, dtype=dtype, low=low, high=high)
+        dtype, low, high = "float32", None, None
+        if self._take(":"):
+            dtype = self._dtype()
+            low, high = self._range(dtype)
+        return TensorInput(shape=shape, dtype=dtype, low=low, high=high, on_host=self._host())
+
+    def _host(self) -> bool:
+        if not self._take("@"):
+            return False
+        match = _WORD.match(self.text, self.at)
+        if match is None or match.group() != "cpu":
+            raise self._error('expected "cpu" after "@"; other tensors are on the GPU')
+        self.at = match.end()
+        return True
 
     def _dtype(self) -> str:
         self._skip()

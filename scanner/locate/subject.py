@@ -13,15 +13,15 @@ from scanner.errors import LocateError
 from scanner.locate.blame import describe
 from scanner.locate.construct import HOOK_EXAMPLE, plan, run_plan
 from scanner.locate.context import Context
-from scanner.locate.infer import Entry, Inputs
+from scanner.locate.inference.entry import Entry, Inputs
 from scanner.locate.inputs import find_inputs
 from scanner.locate.interface import LocateOptions, NeedsValues, Subject
-from scanner.locate.lightning import is_lightning, lightning_subject
-from scanner.locate.losses import LossPlan, criterion_loss, loss_in_output, step_loss
-from scanner.locate.optimizers import OptimizerPlan, find_clipping, find_optimizer, step_at
-from scanner.locate.reference import Reference
-from scanner.locate.step import TrainingStep, find_step
-from scanner.locate.trees import root_name
+from scanner.locate.reading.trees import root_name
+from scanner.locate.training.lightning import is_lightning, lightning_subject
+from scanner.locate.training.losses import LossPlan, criterion_loss, loss_in_output, step_loss
+from scanner.locate.training.optimizers import OptimizerPlan, find_clipping, find_optimizer, step_at
+from scanner.locate.training.reference import Reference
+from scanner.locate.training.step import TrainingStep, find_step
 from scanner.locate.trial import attempt, keeping
 from scanner.locate.wrappers import unwrapped
 

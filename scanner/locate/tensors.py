@@ -34,31 +34,27 @@ def make_value(value: Value, *, real: bool = False) -> Any:
         items = [make_value(item, real=real) for item in value.items]
         return items if value.is_list else tuple(items)
     dtype = getattr(torch, value.dtype)
-    if not real:
+    # No device but the surrounding world's, unless the tensor stays on the host, where it is real.
+    placed = {"device": "cpu"} if value.on_host else {}
+    if not real and not value.on_host:
         return torch.empty(value.shape, dtype=dtype)
-    return _draw(value, dtype)
-
-
-def _draw(value: TensorInput, dtype: torch.dtype) -> torch.Tensor:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(_SEED)
-        if dtype == torch.bool:
-            return torch.rand(value.shape) < 0.5
-        if dtype.is_complex:
-            return torch.randn(value.shape, dtype=dtype)
-        if not dtype.is_floating_point:
-            low, high = (
-                (0, 2)
-                if value.low is None or value.high is None
-                else (
-                    value.low,
-                    value.high,
-                )
-            )
-            return torch.randint(int(low), int(high), value.shape).to(dtype)
-        if value.low is None or value.high is None:
-            return torch.randn(value.shape).to(dtype)
-        return (torch.rand(value.shape) * (value.high - value.low) + value.low).to(dtype)
+        torch.default_generator.manual_seed(_SEED)
+        return _draw(value, dtype, placed)
+
+
+def _draw(value: TensorInput, dtype: torch.dtype, placed: dict[str, Any]) -> torch.Tensor:
+    if dtype == torch.bool:
+        return torch.rand(value.shape, **placed) < 0.5
+    if dtype.is_complex:
+        return torch.randn(value.shape, dtype=dtype, **placed)
+    low, high = value.low, value.high
+    if not dtype.is_floating_point:
+        bounds = (0, 2) if low is None or high is None else (int(low), int(high))
+        return torch.randint(*bounds, value.shape, **placed).to(dtype)
+    if low is None or high is None:
+        return torch.randn(value.shape, **placed).to(dtype)
+    return (torch.rand(value.shape, **placed) * (high - low) + low).to(dtype)
 
 
 def spec_of(args: Iterable[Any], kwargs: dict[str, Any] | None = None) -> InputSpec | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -38,7 +39,7 @@ def attempt(function: Callable[[], Any]) -> Outcome:
 
 def _call(function: Callable[[], Any], *, grad: bool) -> Outcome:
     try:
-        with torch.set_grad_enabled(grad), warnings.catch_warnings():
+        with torch.set_grad_enabled(grad), warnings.catch_warnings(), _quiet():
             warnings.simplefilter("ignore")
             warnings.filterwarnings("error", message=_MISFIT)
             return Outcome(status="ok", output=function())
@@ -46,6 +47,17 @@ def _call(function: Callable[[], Any], *, grad: bool) -> Outcome:
         raise
     except BaseException as error:
         return Outcome(status="values" if needs_values(error) else "failed", error=error)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keeps torch from logging what fails: failing is what trials are for."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager

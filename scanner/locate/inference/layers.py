@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import nn
 
-from scanner.locate.scopes import header
-from scanner.locate.trees import flat, function_node
+from scanner.locate.reading.scopes import header
+from scanner.locate.reading.trees import flat, function_node
 
-__all__ = ["Use", "first_layer", "first_use", "is_informative"]
+__all__ = ["STATE", "Use", "first_layer", "first_use", "is_informative"]
 
 _DEPTH = 12
+STATE = "state"
+"""`Use.function` of a recurrent layer that receives its state."""
+
+_DATA_KEYWORDS = frozenset({"input", "x", "src", "tgt", "query", "key", "value"})
 _FUNCTIONS = frozenset(
     ["linear", "conv1d", "conv2d", "conv3d", "embedding", "matmul", "mm", "bmm", "conv_transpose2d"]
 )
@@ -44,7 +48,7 @@ class Use:
 
     layer: Any
     function: str = ""
-    """For a bare parameter: `linear`, `matmul`, `conv2d`, …"""
+    """For a bare parameter: `linear`, `matmul`, `conv2d`, …; `STATE` for a recurrent state."""
 
 
 def is_informative(module: Any) -> bool:
@@ -158,7 +162,9 @@ class _Walk:
 
     def _into(self, module: nn.Module, method: str, node: ast.Call) -> Use | None:
         """Continues in a submodule or own method, with the parameter that gets the argument."""
-        if method == "forward" and (is_informative(module) or isinstance(module, nn.Sequential)):
+        if method == "forward" and is_informative(module):
+            return _received(module, node, self._carries)
+        if method == "forward" and isinstance(module, nn.Sequential):
             return next(_inside(module, self.depth - 1), None)
         function = getattr(type(module), method, None)
         for parameter in _receivers(function, node, self._carries):
@@ -213,6 +219,23 @@ class _Walk:
             within = isinstance(at, int) and -len(owner) <= at < len(owner)
             return owner[at] if within and isinstance(at, int) else None
         return None
+
+
+def _received(layer: nn.Module, node: ast.Call, carries: Callable[[ast.AST], bool]) -> Use | None:
+    """The layer as the user of its data argument or recurrent state; None for masks and such."""
+    data = 3 if isinstance(layer, nn.MultiheadAttention) else 2 if _takes_two(layer) else 1
+    if any(map(carries, node.args[:data])):
+        return Use(layer)
+    if any(k.arg in _DATA_KEYWORDS and carries(k.value) for k in node.keywords):
+        return Use(layer)
+    state = [*node.args[1:], *(k.value for k in node.keywords if k.arg in {"hx", "h_0"})]
+    if isinstance(layer, nn.RNNBase | nn.RNNCellBase) and any(map(carries, state)):
+        return Use(layer, STATE)
+    return None
+
+
+def _takes_two(layer: nn.Module) -> bool:
+    return isinstance(layer, nn.Transformer | nn.TransformerDecoderLayer | nn.Bilinear)
 
 
 def _inside(module: nn.Module, depth: int) -> Iterator[Use]:

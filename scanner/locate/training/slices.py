@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scanner.locate.reference import Reference
-from scanner.locate.scopes import Scope
-from scanner.locate.values import Unresolved
+from scanner.locate.reading.scopes import Scope
+from scanner.locate.reading.values import Unresolved
+from scanner.locate.training.reference import Reference
 
 __all__ = ["OUTPUT", "Slice", "bindings", "cut"]
 

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from scanner.locate.context import is_module_class
-from scanner.locate.reference import Reference
-from scanner.locate.scopes import Scope, calls_in
-from scanner.locate.slices import OUTPUT, Slice, cut
+from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.training.reference import Reference
+from scanner.locate.training.slices import OUTPUT, Slice, cut
 
 __all__ = ["TrainingStep", "find_step"]
 
@@ -134,20 +134,27 @@ def _inner_step(
     if depth == 0:
         return None
     for node in nodes:
-        name = _function_name(scope, node)
-        for inner in _scopes(reference) if name else ():
-            if inner.name == name:
+        names = _function_names(reference, scope, node)
+        for inner in _scopes(reference) if names else ():
+            if inner.name in names:
                 step = _returned_step(reference, inner, depth)
                 if step is not None:
                     return step
     return None
 
 
-def _function_name(scope: Scope, node: ast.AST) -> str | None:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        return None
-    name = node.func.id
-    return f"{scope.owner}.{name.removeprefix('self.')}" if name.startswith("self.") else name
+def _function_names(reference: Reference, scope: Scope, node: ast.AST) -> set[str]:
+    """Scopes that a call may enter: a function, a method of self, or of any plain class."""
+    if not isinstance(node, ast.Call):
+        return set()
+    if isinstance(node.func, ast.Name):
+        name = node.func.id
+        own = f"{scope.owner}.{name.removeprefix('self.')}"
+        return {own if name.startswith("self.") else name}
+    if not isinstance(node.func, ast.Attribute):
+        return set()
+    method = node.func.attr
+    return {s.name for s in _scopes(reference) if s.owner and s.name == f"{s.owner}.{method}"}
 
 
 def _returned_step(reference: Reference, scope: Scope, depth: int) -> TrainingStep | None:

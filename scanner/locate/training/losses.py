@@ -11,14 +11,14 @@ from typing import Any
 import torch
 
 from scanner.locate.context import Context, is_module_class
-from scanner.locate.outline import is_loss_name
-from scanner.locate.reference import Reference
-from scanner.locate.scopes import calls_in
-from scanner.locate.slices import OUTPUT, bindings
+from scanner.locate.reading.outline import is_loss_name
+from scanner.locate.reading.scopes import calls_in
 from scanner.locate.spec import TensorInput, format_value
-from scanner.locate.step import TrainingStep
-from scanner.locate.targets import ctc_targets, first_tensor, scalar_loss, target_shapes
 from scanner.locate.tensors import make_value
+from scanner.locate.training.reference import Reference
+from scanner.locate.training.slices import OUTPUT, bindings
+from scanner.locate.training.step import TrainingStep
+from scanner.locate.training.targets import ctc_targets, first_tensor, scalar_loss, target_shapes
 from scanner.locate.trial import Outcome, attempt
 
 __all__ = ["LossPlan", "criterion_loss", "loss_in_output", "step_loss"]

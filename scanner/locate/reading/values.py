@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from scanner.locate.makers import (
+from scanner.locate.reading.makers import (
     BUILTINS,
     called_name,
     is_kept_by,
@@ -26,8 +26,8 @@ from scanner.locate.makers import (
     is_wrapper,
     only_builds,
 )
-from scanner.locate.scopes import Scope, argparse_defaults, calls_in
-from scanner.locate.trees import root_name
+from scanner.locate.reading.scopes import Scope, argparse_defaults, calls_in
+from scanner.locate.reading.trees import root_name
 
 __all__ = ["Unresolved", "Values"]
 

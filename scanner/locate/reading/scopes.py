@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scanner.locate.trees import Function, flat
+from scanner.locate.reading.trees import Function, flat
 
 __all__ = ["Scope", "argparse_defaults", "calls_in", "header", "scopes"]
 

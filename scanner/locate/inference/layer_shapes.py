@@ -10,13 +10,16 @@ from typing import Any
 import torch
 from torch import nn
 
-from scanner.locate.layers import Use
-from scanner.locate.spec import TensorInput, Value
+from scanner.locate.inference.layers import STATE, Use
+from scanner.locate.spec import Group, TensorInput, Value
 
-__all__ = ["BATCH", "Scale", "floats", "ints", "layer_variants"]
+__all__ = ["BATCH", "EDGES", "NODES", "Scale", "floats", "ints", "layer_variants"]
 
 BATCH = 2
 """Batch normalisation refuses 1 in training."""
+
+NODES = 16
+EDGES = 40
 
 _SINGLE = re.compile(r"(^|_)(user|item|movie|entity|head|tail|relation)s?(_|$)|^(t|y|labels?)$")
 """Names that stand for one index per sample rather than a sequence."""
@@ -30,6 +33,10 @@ class Scale:
     length: int
     signal: int
     vocabulary: int = 2
+    is_time_first: bool = False
+    """Whether the model has a recurrent or attention layer that wants time before batch."""
+    is_graph: bool = False
+    """Whether an argument holds the edges of a graph, so that others are per node."""
 
 
 def floats(*shape: int) -> TensorInput:
@@ -44,12 +51,24 @@ def ints(*shape: int, high: int, low: int = 0) -> TensorInput:
 
 def layer_variants(use: Use, name: str, scale: Scale) -> list[Value]:
     """What a layer accepts at a scale, likeliest first; empty for layers that tell nothing."""
+    if use.function == STATE:
+        return _state(use.layer)
     if isinstance(use.layer, torch.Tensor):
         return list(_by_weight(use.layer, use.function, scale))
     for kinds, shapes in _LAYERS:
         if isinstance(use.layer, kinds):
             return list(shapes(use.layer, name, scale))
     return []
+
+
+def _state(layer: Any) -> list[Value]:
+    """What a recurrent layer keeps between calls; LSTMs keep a pair."""
+    shape: tuple[int, ...] = (BATCH, layer.hidden_size)
+    if isinstance(layer, nn.RNNBase):
+        shape = (layer.num_layers * (2 if layer.bidirectional else 1), *shape)
+    state = floats(*shape)
+    is_pair = isinstance(layer, nn.LSTM | nn.LSTMCell)
+    return [Group((state, state)), state] if is_pair else [state]
 
 
 def _by_weight(weight: torch.Tensor, function: str, scale: Scale) -> Iterator[Value]:
@@ -75,12 +94,12 @@ def _features(size: int) -> Iterator[Value]:
     yield floats(BATCH, 4, 16, size)
 
 
-def _linear(layer: Any, name: str, _scale: Scale) -> Iterator[Value]:
+def _linear(layer: Any, name: str, scale: Scale) -> Iterator[Value]:
     size = layer.in_features if not isinstance(layer, nn.Bilinear) else layer.in1_features
     if size == 0:  # a lazy layer takes any number of features
         yield floats(BATCH, 16)
-    elif name in {"edge_attr", "edge_features"}:
-        yield floats(40, size)
+    elif scale.is_graph:
+        yield floats(EDGES if "edge" in name else NODES, size)
     elif size == 1:
         yield from (floats(BATCH, 1), floats(BATCH), floats(BATCH, 16, 1))
     else:
@@ -94,6 +113,8 @@ def _bag(layer: Any, _name: str, _scale: Scale) -> Iterator[Value]:
 def _embedding(layer: Any, name: str, scale: Scale) -> Iterator[Value]:
     sequence = ints(BATCH, scale.length, high=layer.num_embeddings)
     single = ints(BATCH, high=layer.num_embeddings)
+    if scale.is_time_first:
+        yield ints(scale.length, BATCH, high=layer.num_embeddings)
     yield from (single, sequence) if _SINGLE.search(name) else (sequence, single)
     yield ints(scale.length, high=layer.num_embeddings)
 

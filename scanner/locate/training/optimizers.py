@@ -11,10 +11,10 @@ from typing import Any
 import torch
 
 from scanner.locate.context import is_module_class
-from scanner.locate.reference import Reference
-from scanner.locate.scopes import Scope, calls_in
-from scanner.locate.slices import bindings, cut
-from scanner.locate.values import Unresolved
+from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.reading.values import Unresolved
+from scanner.locate.training.reference import Reference
+from scanner.locate.training.slices import bindings, cut
 
 __all__ = ["Clipping", "OptimizerPlan", "find_clipping", "find_optimizer", "step_at"]
 

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from scanner.locate.context import Context, is_module_class
-from scanner.locate.makers import unwrapped_call
-from scanner.locate.scopes import Scope, calls_in
-from scanner.locate.trees import root_name
+from scanner.locate.reading.makers import unwrapped_call
+from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.reading.trees import root_name
 
 __all__ = ["Reference"]
 

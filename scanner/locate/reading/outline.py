@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scanner.locate.trees import Function, dotted, flat, imports, is_main_guard
+from scanner.locate.reading.trees import Function, dotted, flat, imports, is_main_guard
 
 __all__ = [
     "HOOK",

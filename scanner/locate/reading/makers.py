@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from scanner.locate.trees import root_name
+from scanner.locate.reading.trees import root_name
 
 __all__ = [
     "BUILTINS",

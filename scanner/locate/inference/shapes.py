@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from torch import nn
 
-from scanner.locate.layer_shapes import BATCH, Scale, floats, ints, layer_variants
-from scanner.locate.layers import Use
-from scanner.locate.spec import Group, Literal, TensorInput, Value
+from scanner.locate.inference.layer_shapes import (
+    BATCH,
+    EDGES,
+    NODES,
+    Scale,
+    floats,
+    ints,
+    layer_variants,
+)
+from scanner.locate.inference.layers import Use
+from scanner.locate.spec import Literal, TensorInput, Value
 
 __all__ = ["is_target_name", "scales", "variants"]
 
@@ -29,7 +38,6 @@ _MASK = re.compile(r"mask")
 _LENGTH = re.compile(r"(^|_)(lens?|lengths?|sizes)$")
 _TIME = re.compile(r"^(t|ts|time|times|timesteps?|step|sigma|noise_level|noise_levels)$")
 _TARGET = re.compile(r"^(y|targets?|labels?|y_true|gt|ground_truth)$")
-_HIDDEN = re.compile(r"(hidden|^h$|^hx$|^h0$|^h_0$|state|^hc$)")
 _EDGES = re.compile(r"(edge_index|edges|adj_t)$")
 _NODE_BATCH = re.compile(r"^batch(_index)?$")
 
@@ -39,8 +47,9 @@ def is_target_name(name: str) -> bool:
     return _TARGET.search(name) is not None
 
 
-def scales(model: Any, images: list[int], lengths: list[int]) -> list[Scale]:
-    """Scales to try, hinted sizes first."""
+def scales(model: Any, names: Iterable[str], images: list[int], lengths: list[int]) -> list[Scale]:
+    """Scales to try, hinted sizes first; `names` are the parameters of the forward."""
+    is_graph = any(_EDGES.search(name) for name in names)
     image_sizes = _unique([*images, *_IMAGES.get(_channels(model), _OTHER_IMAGES)])
     length_sizes = _unique([*lengths, *_LENGTHS])
     vocabulary = _vocabulary(model)
@@ -51,6 +60,8 @@ def scales(model: Any, images: list[int], lengths: list[int]) -> list[Scale]:
             length=_at(length_sizes, index),
             signal=_at(list(_SIGNALS), index),
             vocabulary=vocabulary,
+            is_time_first=_is_time_first(model),
+            is_graph=is_graph,
         )
         for index in range(count)
     ]
@@ -69,6 +80,11 @@ def _channels(model: Any) -> int:
     return next((m.in_channels for m in modules if isinstance(m, nn.Conv2d)), 3)
 
 
+def _is_time_first(model: Any) -> bool:
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    return any(getattr(module, "batch_first", True) is False for module in modules)
+
+
 def _vocabulary(model: Any) -> int:
     modules = model.modules() if isinstance(model, nn.Module) else ()
     return next((m.num_embeddings for m in modules if isinstance(m, nn.Embedding)), 2)
@@ -85,8 +101,10 @@ def variants(
     literal = _python_value(annotation)
     if literal is not None:
         return [literal]
-    found += layer_variants(use, name, scale) if use is not None else []
-    found += _by_name(name, fallback, scale)
+    by_layer = layer_variants(use, name, scale) if use is not None else []
+    by_name = _by_name(name, scale)
+    telling = _MASK.search(name) or _LENGTH.search(name) or _EDGES.search(name)
+    found += [*by_name, *by_layer] if telling else [*by_layer, *by_name]
     if use is None:
         found += layer_variants(fallback, name, scale) if fallback is not None else []
         found += [
@@ -106,28 +124,29 @@ def _python_value(annotation: Any) -> Literal | None:
     return Literal(values[annotation]) if annotation in values else None
 
 
-def _by_name(name: str, first: Use | None, scale: Scale) -> list[Value]:
+def _by_name(name: str, scale: Scale) -> list[Value]:
     """Conventions of argument names, where the layer does not tell."""
     length, vocabulary = scale.length, scale.vocabulary
     rules: list[tuple[re.Pattern[str], Callable[[], list[Value]]]] = [
-        (_EDGES, lambda: [ints(2, 40, high=_nodes(first))]),
+        (_EDGES, lambda: [ints(2, EDGES, high=NODES)]),
         (_MASK, lambda: _masks(name, length)),
-        (_LENGTH, lambda: [ints(BATCH, low=length, high=length + 1)]),
+        (_LENGTH, lambda: _lengths(length)),
         (_TIME, lambda: [ints(BATCH, high=1000), floats(BATCH), floats(BATCH, 1), floats()]),
         (
             _TARGET,
             lambda: [ints(BATCH, high=2), ints(BATCH, length, high=vocabulary), floats(BATCH)],
         ),
-        (_HIDDEN, lambda: _hidden(first)),
         (_ENTITY, lambda: [ints(BATCH, high=2)]),
-        (_NODE_BATCH, lambda: [ints(_nodes(first), high=2)]),
+        (_NODE_BATCH, lambda: [ints(NODES, high=2)]),
         (_IDS, lambda: [ints(BATCH, length, high=vocabulary)] if vocabulary > 2 else []),
     ]
     return [value for pattern, make in rules if pattern.search(name) for value in make()]
 
 
-def _nodes(_first: Use | None) -> int:
-    return 16
+def _lengths(length: int) -> list[Value]:
+    """Full lengths, which every batch allows; on the host for packed sequences."""
+    full = ints(BATCH, low=length, high=length + 1)
+    return [full, dataclasses.replace(full, on_host=True)]
 
 
 def _masks(name: str, length: int) -> list[Value]:
@@ -146,15 +165,3 @@ def _masks(name: str, length: int) -> list[Value]:
     ]
     is_padding = "padding" in name or "attention" in name
     return [*flat, *square, *deep] if is_padding else [*square, *flat, *deep]
-
-
-def _hidden(first: Use | None) -> list[Value]:
-    layer = first.layer if first is not None else None
-    if isinstance(layer, nn.RNNBase):
-        layers = layer.num_layers * (2 if layer.bidirectional else 1)
-        state = floats(layers, BATCH, layer.hidden_size)
-        return [Group((state, state)), state] if isinstance(layer, nn.LSTM) else [state]
-    if isinstance(layer, nn.RNNCellBase):
-        state = floats(BATCH, layer.hidden_size)
-        return [Group((state, state)), state] if isinstance(layer, nn.LSTMCell) else [state]
-    return []

@@ -15,18 +15,18 @@ import torch
 from scanner.errors import LocateError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
-from scanner.locate.infer import Entry, Inputs
+from scanner.locate.inference.entry import Entry, Inputs
+from scanner.locate.inference.layer_shapes import Scale
+from scanner.locate.inference.layers import first_layer
+from scanner.locate.inference.shapes import variants
 from scanner.locate.inputs import find_inputs
 from scanner.locate.interface import LocateOptions, NeedsValues, Subject
-from scanner.locate.layer_shapes import Scale
-from scanner.locate.layers import first_layer
-from scanner.locate.losses import loss_in_output
-from scanner.locate.optimizers import first_optimizer
-from scanner.locate.shapes import variants
+from scanner.locate.reading.trees import Function, flat, function_node
 from scanner.locate.spec import Group, InputSpec, TensorInput, format_value
-from scanner.locate.targets import first_tensor, target_shapes
 from scanner.locate.tensors import make_value, spec_of
-from scanner.locate.trees import Function, flat, function_node
+from scanner.locate.training.losses import loss_in_output
+from scanner.locate.training.optimizers import first_optimizer
+from scanner.locate.training.targets import first_tensor, target_shapes
 from scanner.locate.trial import Outcome, attempt, keeping
 
 __all__ = ["is_lightning", "lightning_subject"]

@@ -1,0 +1,1 @@
+"""What a file says, read from its syntax tree."""

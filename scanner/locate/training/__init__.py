@@ -1,0 +1,1 @@
+"""What a file says about training its model: loss, optimizer, clipping."""
