@@ -90,7 +90,7 @@ def describe(error: BaseException, cwd: Path) -> str:
 
 
 @contextmanager
-def blamed(doing: str, *, remedy: str, cwd: Path | None = None) -> Iterator[None]:
+def blamed(doing: str, *, remedy: str, cwd: Path) -> Iterator[None]:
     """Turns every exception of user code into a `LocateError` that says what was being done.
 
     opscan's own errors pass. An exit becomes an error as well. Errors that only say that tensors
@@ -102,5 +102,5 @@ def blamed(doing: str, *, remedy: str, cwd: Path | None = None) -> Iterator[None
         raise
     except BaseException as error:
         kind = NeedsValues if needs_values(error) else LocateError
-        message = f"{doing}: {describe(error, cwd or Path.cwd())}"
+        message = f"{doing}: {describe(error, cwd)}"
         raise kind(message, remedy=remedy) from error

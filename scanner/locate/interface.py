@@ -67,8 +67,6 @@ class Subject:
     """A `torch.optim.Optimizer` over the model's parameters."""
     clip: Callable[[], Any] | None = None
     """Gradient clipping, as the file does it."""
-    step: Callable[[], Any] | None = None
-    """`optimizer.step()` at the user's own line; equivalent to `optimizer.step` otherwise."""
     autocast: str | None = None
     """dtype name of the `torch.autocast` around the file's forward; not entered by `forward`."""
     origins: dict[Phase, tuple[str, int]] = field(default_factory=dict)

@@ -19,11 +19,17 @@ from scanner.locate.interface import LocateOptions, NeedsValues, Subject
 from scanner.locate.reading.trees import root_name
 from scanner.locate.training.lightning import is_lightning, lightning_subject
 from scanner.locate.training.losses import LossPlan, criterion_loss, loss_in_output, step_loss
-from scanner.locate.training.optimizers import OptimizerPlan, find_clipping, find_optimizer, step_at
+from scanner.locate.training.optimizers import (
+    OptimizerPlan,
+    find_clipping,
+    find_optimizer,
+    step_line,
+)
 from scanner.locate.training.reference import Reference
 from scanner.locate.training.step import TrainingStep, find_step
 from scanner.locate.trial import attempt, keeping
 from scanner.locate.wrappers import unwrapped
+from scanner.records import Phase
 
 __all__ = ["from_class", "from_factory", "from_object"]
 
@@ -136,10 +142,23 @@ def _with_training(
         loss=loss.loss if loss else None,
         optimizer=made,
         clip=clipping.clip if clipping else None,
-        step=step_at(reference, made) if made is not None else None,
         autocast=step.autocast if step is not None else None,
+        origins=_origins(reference, step, has_optimizer=made is not None),
         notes=tuple(notes),
     )
+
+
+def _origins(
+    reference: Reference, step: TrainingStep | None, *, has_optimizer: bool
+) -> dict[Phase, tuple[str, int]]:
+    """The lines of the file's own loss, `backward()` and `optimizer.step()`."""
+    lines: dict[Phase, int | None] = {}
+    if step is not None:
+        lines |= {"loss": step.line, "backward": step.backward_line}
+    if has_optimizer:
+        lines["optimizer"] = step_line(reference)
+    file = str(reference.context.loaded.path or reference.context.display)
+    return {phase: (file, line) for phase, line in lines.items() if line is not None}
 
 
 def _tried(

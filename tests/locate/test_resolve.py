@@ -74,7 +74,12 @@ def test_missing_file(tmp_path: Path, argument: str) -> None:
 
 @pytest.mark.parametrize(
     ("file", "remedy"),
-    [("a.ipynb", "nbconvert"), ("a.pt", "weights"), ("a.safetensors", "weights"), ("a.txt", "give")],
+    [
+        ("a.ipynb", "nbconvert"),
+        ("a.pt", "weights"),
+        ("a.safetensors", "weights"),
+        ("a.txt", "give"),
+    ],
 )
 def test_no_python_file(tmp_path: Path, file: str, remedy: str) -> None:
     (tmp_path / file).write_text("")

@@ -122,9 +122,7 @@ def test_a_file_of_parts_is_left_out_and_named(tmp_path: Path) -> None:
     write(tmp_path, {"layers.py": layers, "net.py": net})
     (file,) = model_files(tmp_path)
     assert file.path == tmp_path / "net.py"
-    assert file.notes == (
-        "layers.py is not scanned on its own: its classes are parts of net.py",
-    )
+    assert file.notes == ("layers.py is not scanned on its own: its classes are parts of net.py",)
 
 
 def test_parts_of_parts_are_named_by_the_file_that_is_scanned(tmp_path: Path) -> None:

@@ -62,9 +62,7 @@ def test_spec_of_arguments() -> None:
     state = (torch.zeros(1, 2, 3), torch.zeros(1, 2, 3))
     spec = spec_of((torch.zeros(2, 3, dtype=torch.int64),), {"state": state, "flag": True})
     assert spec is not None
-    assert format_inputs(spec) == (
-        "2x3:int64,state=(1x2x3:float32,1x2x3:float32),flag=True"
-    )
+    assert format_inputs(spec) == ("2x3:int64,state=(1x2x3:float32,1x2x3:float32),flag=True")
 
 
 def test_arguments_without_a_spec() -> None:

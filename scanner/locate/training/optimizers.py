@@ -16,7 +16,7 @@ from scanner.locate.reading.values import Unresolved
 from scanner.locate.training.reference import Reference
 from scanner.locate.training.slices import bindings, cut
 
-__all__ = ["Clipping", "OptimizerPlan", "find_clipping", "find_optimizer", "step_at"]
+__all__ = ["Clipping", "OptimizerPlan", "find_clipping", "find_optimizer", "step_line"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,33 +214,23 @@ def _clipping(reference: Reference, scope: Scope, call: ast.Call, name: str) -> 
 def _call_at(node: ast.AST, filename: str, keywords: list[str]) -> Callable[..., Any]:
     """Calls a function from the node's line, so that what runs in it is located there."""
     made = ast.parse(f"f(p, {', '.join(f'{key}=s[{key!r}]' for key in keywords)})", mode="eval")
-    code = _relocated(made, node, filename)
+    for part in ast.walk(made):
+        if hasattr(part, "lineno"):
+            ast.copy_location(part, node)
+    code = compile(made, filename, "eval")
     return lambda function, params, settings: eval(
         code, {"f": function, "p": params, "s": settings}
     )
 
 
-def _relocated(made: ast.Expression, node: ast.AST, filename: str) -> Any:
-    for part in ast.walk(made):
-        if hasattr(part, "lineno"):
-            ast.copy_location(part, node)
-    return compile(made, filename, "eval")
-
-
-def step_at(reference: Reference, optimizer: Any) -> Callable[[], Any] | None:
-    """`optimizer.step()` from the line where the file calls it, perhaps through a gradient scaler.
-
-    None when it does not, or gives a closure.
-    """
+def step_line(reference: Reference) -> int | None:
+    """Line of `optimizer.step()`, perhaps through a gradient scaler; None when there is none."""
     for scope in reference.context.scopes:
         for _, call in calls_in(scope):
             function = call.func
             if not isinstance(function, ast.Attribute) or function.attr != "step":
                 continue
             given = [ast.unparse(node).lower() for node in (function.value, *call.args)]
-            is_plain = "opt" in given[0] and len(given) == 1
-            if is_plain or ("opt" not in given[0] and any("opt" in name for name in given[1:])):
-                filename = str(reference.context.loaded.path or reference.context.display)
-                code = _relocated(ast.parse("o.step()", mode="eval"), call, filename)
-                return lambda: eval(code, {"o": optimizer})
+            if any("opt" in name for name in given):
+                return call.lineno
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,6 +35,7 @@ class TrainingStep:
     """From `OUTPUT` to the loss."""
     line: int
     """Of the loss."""
+    backward_line: int
     autocast: str | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -41,7 +43,7 @@ class TrainingStep:
 def find_step(reference: Reference) -> TrainingStep | None:
     """The first step in the file whose loss depends on the model's output with its gradient."""
     steps = [
-        step
+        dataclasses.replace(step, backward_line=call.lineno)
         for scope in _scopes(reference)
         for statement, call in calls_in(scope)
         if (loss := _backward_of(call)) is not None
@@ -105,6 +107,7 @@ def _step(
         method=method,
         loss=exact,
         line=loss.lineno if not exact.statements else exact.statements[-1].lineno,
+        backward_line=statement.lineno,
         autocast=_autocast(reference, scope, place),
         notes=_step_notes(reference, scope, len({_place(n) for n in found})),
     )
