@@ -85,7 +85,9 @@ def _basis(name: str, place: int, key: str) -> Basis:
             if composite == "nonfunctional" and key != "MPS":
                 composite = "none"  # torch registers these kernels for dense backends only
             called = () if calls == "-" else tuple(calls.split(","))
-            return Basis(True, _registered(name, place, key), composite, called, cpu == "cpu")
+            registered = _registered(name, place, key)
+            sparse = any(_registered(name, place, other) for other in ("SparseMPS", "SparseCsrMPS"))
+            return Basis(True, registered, composite, called, cpu == "cpu", sparse)
     return Basis()
 
 

@@ -70,6 +70,8 @@ class Basis(NamedTuple):
     calls: tuple[str, ...] = ()
     """Overloads that a composite kernel calls whatever happens, plain names."""
     cpu: bool = False
+    sparse: bool = False
+    """Whether a sparse dispatch key of MPS has a kernel."""
 
 
 def plain(op: str) -> str:
@@ -107,12 +109,25 @@ def judge(
     if known.composite == "none":
         return "unsupported", _missing(qualified(name), key, known.cpu)
     for worst in ("unsupported", "fallback"):
-        for called in known.calls:
-            if called not in seen and key == "MPS":
-                status, reason = judge(called, key, basis_of, seen | {name})
-                if status == worst:
-                    return status, f"its kernel always calls {qualified(called)}; {reason}"
+        for called in _dense(known, key, basis_of):
+            if called in seen:
+                continue
+            status, reason = judge(called, key, basis_of, seen | {name})
+            if status == worst:
+                return status, f"its kernel always calls {qualified(called)}; {reason}"
     return "composite", _COMPOSITE[known.composite]
+
+
+def _dense(known: Basis, key: str, basis_of: Callable[[str], Basis]) -> list[str]:
+    """Overloads that a kernel for all backends always calls on dense tensors, for all we know.
+
+    One that only a sparse key has a kernel for is called on sparse tensors that the kernel makes.
+    """
+    if key != "MPS":
+        return []
+    called = ((name, basis_of(name)) for name in known.calls)
+    sparse = known.composite == "explicit"
+    return [name for name, one in called if one.registered or not (sparse and one.sparse)]
 
 
 _REGISTERED: dict[str, tuple[Support, str]] = {

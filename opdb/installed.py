@@ -97,7 +97,8 @@ def _basis(name: str, release: str, key: str) -> Basis:
     if one is None:
         return Basis()
     calls = (one.delegate,) if one.delegate else ()
-    return Basis(True, _registered(one, key), one.composite, calls, "CPU" in one.backends)
+    sparse = not one.backends.isdisjoint({"SparseMPS", "SparseCsrMPS"})
+    return Basis(True, _registered(one, key), one.composite, calls, "CPU" in one.backends, sparse)
 
 
 def _registered(one: Declared, key: str) -> str:

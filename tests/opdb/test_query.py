@@ -150,6 +150,11 @@ def test_a_kernel_for_all_backends_is_no_better_than_what_it_calls(op, called, b
     assert status(op, mended) == "composite"
 
 
+def test_a_kernel_that_calls_sparse_operators_makes_sparse_tensors_for_them():
+    assert status("sparse_coo_tensor.size", "2.8.0") == "unsupported"
+    assert status("sparse_coo_tensor.size", "2.9.0") == "composite"
+
+
 def test_a_missing_kernel_says_what_the_fallback_variable_would_do():
     fact = query.lookup("aten::kthvalue.values", "2.5.1")
     assert fact.status == "unsupported"
