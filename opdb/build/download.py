@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import platformdirs
 
@@ -63,20 +64,20 @@ def _python(release: str, recorded: tuple[str, str] | None) -> str:
 
 
 def _download(release: str, folder: Path, python: str) -> Path:
+    """Downloads into a folder of its own first: a broken download leaves nothing behind."""
     folder.mkdir(parents=True, exist_ok=True)
-    before = {path: path.stat().st_mtime_ns for path in folder.glob("*.whl")}
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    for platform in _PLATFORMS:
-        command += ["--platform", platform]
-    command += ["--python-version", python, "-d", str(folder), f"torch=={release}"]
-    clean = {**os.environ, "PIP_CONSTRAINT": "", "PIP_CONFIG_FILE": os.devnull}
-    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-        raise DataError(
-            f"torch {release}: pip could not download the macOS wheel: {' '.join(reason)}",
-            remedy="Check the connection to the package index and that the release exists.",
-        )
-    wheels = sorted(folder.glob(f"torch-{release}-*.whl"))
-    fresh = [path for path in wheels if before.get(path) != path.stat().st_mtime_ns]
-    return (fresh or wheels)[-1]
+    with TemporaryDirectory(prefix="download-", dir=folder) as fresh:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+        for platform in _PLATFORMS:
+            command += ["--platform", platform]
+        command += ["--python-version", python, "-d", fresh, f"torch=={release}"]
+        clean = {**os.environ, "PIP_CONSTRAINT": "", "PIP_CONFIG_FILE": os.devnull}
+        done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
+        wheels = list(Path(fresh).glob("*.whl"))
+        if done.returncode or len(wheels) != 1:
+            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise DataError(
+                f"torch {release}: pip could not download the macOS wheel: {' '.join(reason)}",
+                remedy="Check the connection to the package index and that the release exists.",
+            )
+        return wheels[0].replace(folder / wheels[0].name)
