@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from opdb.facts import OpFact
 
 __all__ = ["command"]
 
@@ -29,19 +25,9 @@ def command() -> None:
 @_format
 def op(name: str, versions: tuple[str, ...], targets: tuple[str, ...], format: str) -> int:
     """Say what a release does with one op, as aten::kthvalue.values."""
-    from opdb import query
-    from scanner.cli.op_text import details, unknown_op
+    from scanner.cli.op_text import answer_text
 
-    releases = _releases(versions, targets)
-    facts = [query.lookup(name, release) for release in releases]
-    if not any(fact.exists for fact in facts):
-        exists = any(query.lookup(name, release).exists for release in query.releases())
-        if not exists:
-            raise unknown_op(name)
-    if format == "json":
-        sys.stdout.write(_json(facts))
-    else:
-        sys.stdout.write("".join(details(fact) for fact in facts))
+    sys.stdout.write(answer_text(name, (*versions, *_named_by(targets)), format))
     return 0
 
 
@@ -53,11 +39,10 @@ def op(name: str, versions: tuple[str, ...], targets: tuple[str, ...], format: s
 def list_(pattern: str, version: str | None, status: str | None, format: str) -> int:
     """List ops of a release with their statuses; PATTERN is a part of the name."""
     from opdb import query
-    from scanner.cli.op_text import row
+    from scanner.cli.op_text import json_lines, row
 
-    release = _releases([version] if version else [], ())[0]
-    facts = [fact for fact in query.list_ops(release, status) if pattern in fact.op]
-    sys.stdout.write(_json_lines(facts) if format == "json" else "".join(map(row, facts)))
+    facts = [fact for fact in query.list_ops(_release(version), status) if pattern in fact.op]
+    sys.stdout.write(json_lines(facts) if format == "json" else "".join(map(row, facts)))
     return 0
 
 
@@ -67,8 +52,7 @@ def export(version: str | None) -> int:
     """Print the ops that a release registers for MPS, one a line, sorted."""
     from opdb import query
 
-    release = _releases([version] if version else [], ())[0]
-    sys.stdout.write("".join(f"{name}\n" for name in query.export(release)))
+    sys.stdout.write("".join(f"{name}\n" for name in query.export(_release(version))))
     return 0
 
 
@@ -81,27 +65,17 @@ def check() -> int:
     return 0
 
 
-def _releases(versions: tuple[str, ...] | list[str], targets: tuple[str, ...]) -> list[str]:
+def _release(version: str | None) -> str:
     from opdb import query
 
-    named = [query.resolve_release(version) for version in versions]
-    if targets:
-        from scanner.cli.targets import release_named
-        from scanner.judge.target import parse_targets
-
-        named += [target.version for target in parse_targets(targets, release_named)]
-    return list(dict.fromkeys(named)) or [query.newest()]
+    return query.resolve_release(version) if version else query.newest()
 
 
-def _json(facts: list[OpFact]) -> str:
-    """One object, or an array when several releases were asked for."""
-    import msgspec
+def _named_by(targets: tuple[str, ...]) -> list[str]:
+    """The releases of `--target` options."""
+    if not targets:
+        return []
+    from scanner.cli.targets import release_named
+    from scanner.judge.target import parse_targets
 
-    encoded = msgspec.json.encode(facts[0] if len(facts) == 1 else facts)
-    return msgspec.json.format(encoded, indent=2).decode() + "\n"
-
-
-def _json_lines(facts: list[OpFact]) -> str:
-    import msgspec
-
-    return "".join(f"{msgspec.json.encode(fact).decode()}\n" for fact in facts)
+    return [target.version for target in parse_targets(targets, release_named)]

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from opdb import query
+from opdb.facts import OpFact
 from scanner.errors import UsageError
 
-if TYPE_CHECKING:
-    from opdb.facts import OpFact
+__all__ = ["answer_text", "history", "json_lines", "row", "unknown_op"]
 
-__all__ = ["details", "history", "row", "unknown_op"]
+
+def answer_text(name: str, versions: Iterable[str], format_name: str) -> str:
+    """What `opscan db op` prints; raises `UsageError` for an unknown op or release."""
+    releases = dict.fromkeys(query.resolve_release(version) for version in versions)
+    facts = [query.lookup(name, release) for release in releases or (query.newest(),)]
+    if not any(fact.exists for fact in facts):
+        _require_known(name)
+    if format_name == "json":
+        return _json(facts)
+    return "".join(details(fact) for fact in facts)
+
+
+def _require_known(name: str) -> None:
+    """An op that only other releases have is an answer; one that none has is a mistake."""
+    if not any(query.lookup(name, release).exists for release in query.releases()):
+        raise unknown_op(name)
+
+
+def _json(facts: Sequence[OpFact]) -> str:
+    """One object, or an array when several releases were asked for."""
+    import msgspec
+
+    encoded = msgspec.json.encode(facts[0] if len(facts) == 1 else facts)
+    return msgspec.json.format(encoded, indent=2).decode() + "\n"
+
+
+def json_lines(facts: Iterable[OpFact]) -> str:
+    """One object a line."""
+    import msgspec
+
+    return "".join(f"{msgspec.json.encode(fact).decode()}\n" for fact in facts)
 
 
 def details(fact: OpFact) -> str:

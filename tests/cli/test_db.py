@@ -5,6 +5,7 @@ import json
 import pytest
 
 from opdb import query
+from scanner.cli import quick
 from tests.cli.conftest import Invoke
 
 
@@ -101,3 +102,44 @@ def test_explain_op_shows_its_history(invoke: Invoke) -> None:
     lines = [" ".join(line.split()) for line in found.out.splitlines()]
     assert "torch 1.12.1 to 2.8.0 unsupported" in lines
     assert f"torch 2.9.0 to {query.newest()} native" in lines
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("aten::kthvalue.values",),
+        ("aten::kthvalue.values", "--torch", "2.5.1"),
+        ("--torch", "2.5", "kthvalue.values", "--torch", "2.9.1", "-f", "json"),
+        ("aten::mm", "--format", "json"),
+        ("aten::_fused_rms_norm", "--torch", "1.12.1"),
+    ],
+    ids=" ".join,
+)
+def test_the_quick_answer_is_the_full_answer(
+    invoke: Invoke, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    full = invoke("db", "op", *arguments)
+    assert quick.answer(arguments) == full.code == 0
+    assert capsys.readouterr().out == full.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--help",),
+        ("aten::mm", "aten::mul"),
+        ("aten::mm", "--target", "torch==2.9.1"),
+        ("aten::mm", "--torch=2.9.1"),
+        ("aten::mm", "--torch"),
+        ("aten::mm", "-f", "yaml"),
+        ("aten::mm", "--torch", "2.99"),
+        ("aten::no_such_op",),
+    ],
+    ids=" ".join,
+)
+def test_everything_else_is_left_to_the_full_command_line(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert quick.answer(arguments) is None
+    assert capsys.readouterr() == ("", "")
