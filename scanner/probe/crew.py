@@ -66,6 +66,7 @@ class Crew:
         self._inquiries: deque[Inquiry] = deque()
         self._lives: list[Life] = []
         self._garbled: Counter[int] = Counter()
+        self._hidden: Counter[int] = Counter()
         self._failures = 0
         self._unusable: Unusable | None = None
         self.facts: DeviceFacts | None = None
@@ -127,19 +128,20 @@ class Crew:
         for life in self._lives:
             if self._inquiries and life.fresh:
                 self._examine(life, self._inquiries.popleft())
+        self._dismiss()
         share = -(-len(self._queue) // (2 * self._size))
         for life in self._lives:
             for _ in range(min(life.room, max(1, share), len(self._queue))):
                 index = self._queue.popleft()
                 life.give(index, self._cases[index])
-        self._dismiss()
 
     def _dismiss(self) -> None:
         """Close workers that stand in the way of a fresh one, and all when the work is done."""
         idle = [life for life in self._lives if life.idle]
         if self._inquiries and len(self._lives) == self._size:
-            for life in idle[:1]:
-                life.close()
+            if not any(life.starting for life in self._lives):
+                for life in idle[:1]:
+                    life.close()
         elif not self._queue and not self._inquiries and len(idle) == len(self._lives):
             for life in idle:
                 life.close()
@@ -210,6 +212,8 @@ class Crew:
     def _advance(self, step: Step, news: News) -> None:
         for index, outcome in step.settled:
             news.outcomes.append(msgspec.structs.replace(outcome, key=self._cases[index].key))
+            while index in self._queue:
+                self._queue.remove(index)
         if step.notice:
             self._notice(step.notice)
         if step.follow is not None:
@@ -218,6 +222,7 @@ class Crew:
 
     def _lost(self, life: Life, news: News) -> None:
         self._lives.remove(life)
+        unproven = life.unproven()
         death = life.death()
         inquiry, current = life.inquiry, life.current
         if inquiry is None:
@@ -230,6 +235,14 @@ class Crew:
             self._advance(inquiry.died(current, death), news)
         else:
             self._inquire(life, current, death)
+            self._run_again(unproven)
+
+    def _run_again(self, unproven: list[int]) -> None:
+        """One death hides another that something finished just before would have died."""
+        for index in reversed(unproven):
+            self._hidden[index] += 1
+            if self._hidden[index] < self._limits.runs:
+                self._queue.appendleft(index)
 
     def _inquire(self, life: Life, current: int | None, death: Death) -> None:
         history = life.recent()

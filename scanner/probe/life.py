@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass
 
 from scanner.probe.blame import Inquiry
 from scanner.probe.limits import Launch, Limits
@@ -14,6 +15,13 @@ from scanner.probe.protocol import Bye, Close, Death, Message, Ready, Run, Setup
 __all__ = ["Life"]
 
 _DEPTH = 16
+
+
+@dataclass(frozen=True)
+class _Finished:
+    index: int
+    seconds: float
+    at: float
 
 
 class Life:
@@ -32,7 +40,7 @@ class Life:
         """What it has been given and has not begun, in order."""
         self.current: int | None = None
         """What is in flight."""
-        self._history: list[tuple[int, float]] = []
+        self._history: list[_Finished] = []
         self._ops: set[str] = set()
         self._sick = ""
         self._patience(limits.start_s, "device")
@@ -105,18 +113,23 @@ class Life:
         """The configuration in flight has its result."""
         self.current = None
         self._deadline = math.inf
-        self._history.append((index, seconds))
+        self._history.append(_Finished(index, seconds, time.monotonic()))
 
     def recent(self) -> tuple[int, ...]:
         """What it ran last, as far back as a replay goes, the latest last."""
         left = self._limits.replay_s
         found: list[int] = []
-        for index, seconds in reversed(self._history):
-            left -= seconds + self._limits.linger_s
+        for each in reversed(self._history):
+            left -= each.seconds + self._limits.linger_s
             if left < 0:
                 break
-            found.append(index)
+            found.append(each.index)
         return tuple(reversed(found))
+
+    def unproven(self) -> list[int]:
+        """What it finished so shortly ago that a late death of its own could not be seen."""
+        since = time.monotonic() - self._limits.linger_s
+        return [each.index for each in self._history if each.at >= since]
 
     def death(self) -> Death:
         """End it, if it has not, and say how it ended."""

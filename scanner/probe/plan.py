@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from scanner.records import OpCall
+from scanner.records import OpCall, TensorSpec
 
 __all__ = ["Case", "Plan", "conditions_key", "config_key", "make_plan"]
 
@@ -42,7 +42,7 @@ def config_key(call: OpCall) -> str:
 
     Backward ops are run as they are, so an op computes the same in whichever phase it stands.
     """
-    return _digest([call.op, call.inputs, sorted(call.attributes.items())])
+    return _digest([call.op, [_given(spec) for spec in call.inputs], call.attributes])
 
 
 def conditions_key(conditions: Mapping[str, Any]) -> str:
@@ -64,6 +64,15 @@ def make_plan(calls: Iterable[OpCall]) -> Plan:
         lines.append(line)
         start += len(line)
     return Plan(cases=tuple(cases.values()), text=b"".join(lines))
+
+
+def _given(spec: TensorSpec) -> dict[str, Any]:
+    """What differs from the defaults, so that a field added later leaves old keys as they are."""
+    return {
+        field.encode_name: value
+        for field in msgspec.structs.fields(spec)
+        if (value := getattr(spec, field.name)) != field.default
+    }
 
 
 def _digest(value: Any) -> str:

@@ -188,3 +188,19 @@ def outcomes(calls: list[OpCall], **options: Any) -> dict[str, Outcome]:
         f"{each.op.removeprefix('fake::')} {each.attributes['number']}": latest[config_key(each)]
         for each in calls
     }
+
+
+class DyingDevice(FakeRunner):
+    """Works until the first worker has died, and is refused to all later ones."""
+
+    def check(self) -> Unusable | None:
+        died = Path(self.options["log"] + ".died")
+        return Unusable(reason="it went away", remedy="") if died.exists() else None
+
+    def verdict(self, name: str, call: OpCall) -> Ran:
+        if name == "abort":
+            Path(self.options["log"] + ".died").touch()
+        return super().verdict(name, call)
+
+
+dying_device = DyingDevice
