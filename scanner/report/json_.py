@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from scanner.errors import DataError
@@ -13,6 +15,10 @@ __all__ = ["SCHEMA", "parse", "render"]
 SCHEMA = "opscan.report/1"
 
 
+_NUMBERS = re.compile(r"\[\n\s+(-?\d+(?:,\n\s+-?\d+)*)\n\s+\]")
+"""An array of integers over several lines; no string matches, since JSON escapes line ends."""
+
+
 class _Header(msgspec.Struct):
     schema: str
 
@@ -20,7 +26,13 @@ class _Header(msgspec.Struct):
 def render(report: Report, style: Style) -> str:  # noqa: ARG001 - one signature for all formats
     """The report as JSON; fields in the order of the records, free-form keys sorted."""
     encoded = msgspec.json.encode(report, order="deterministic")
-    return msgspec.json.format(encoded, indent=2).decode() + "\n"
+    indented = msgspec.json.format(encoded, indent=2).decode()
+    return _NUMBERS.sub(_on_one_line, indented) + "\n"
+
+
+def _on_one_line(numbers: re.Match[str]) -> str:
+    """Shapes and strides are read as one, and make up most of a report."""
+    return f"[{', '.join(number.strip() for number in numbers[1].split(','))}]"
 
 
 def parse(text: bytes, origin: str) -> Report:

@@ -63,7 +63,20 @@ def _parts(report: Report, style: Style) -> Iterator[RenderableType]:
 
 
 def _summary(report: Report) -> Text:
+    judged = sum(model.capture is not None for model in report.models)
+    line = _counts(report, judged)
+    line.append(f" on {join(short_target(target) for target in report.targets)}")
+    if missed := len(report.models) - judged:
+        line.append(f"; {missed} {'more ' if judged else ''}not judged", "bold magenta")
+    if not report.summary.complete:
+        line.append("; incomplete", "bold magenta")
+    return line
+
+
+def _counts(report: Report, judged: int) -> Text:
     summary = report.summary
+    if not judged:
+        return Text("nothing judged")
     line = Text()
     if summary.errors or summary.warnings:
         line.append(count(summary.errors, "error"), "bold red" if summary.errors else "")
@@ -71,15 +84,7 @@ def _summary(report: Report) -> Text:
         line.append(count(summary.warnings, "warning"), "yellow" if summary.warnings else "")
     else:
         line.append("no errors, no warnings", "bold green" if summary.complete else "")
-    judged = sum(model.capture is not None for model in report.models)
-    total = len(report.models)
-    line.append(f" in {count(judged, 'model')}")
-    line.append(f" on {join(short_target(target) for target in report.targets)}")
-    if judged < total:
-        line.append(f"; {total - judged} more not judged", "bold magenta")
-    if not summary.complete:
-        line.append("; incomplete", "bold magenta")
-    return line
+    return line.append(f" in {count(judged, 'model')}")
 
 
 def _model(model: ModelReport, report: Report, style: Style) -> Iterator[RenderableType]:
@@ -187,5 +192,6 @@ def _hanging(label: str, text: str, style: str = "") -> RenderableType:
     grid = Table.grid()
     grid.add_column(no_wrap=True, style=style)
     grid.add_column(overflow="fold")
-    grid.add_row(label, Text(clean(text), style if style == "dim" else ""))
+    lines = "\n".join(clean(line) for line in text.split("\n"))
+    grid.add_row(label, Text(lines, style if style == "dim" else ""))
     return _indented(Group(grid))

@@ -40,29 +40,41 @@ def block_table(blocks: Sequence[Block], targets: Sequence[Target], width: int) 
     table = Table.grid()
     table.add_column(width=_STATUS_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
-    for number, block in enumerate(blocks):
-        if number:
+    before = None
+    for block in blocks:
+        if before and not before.is_fine:
             table.add_row()
         style = STATUS_STYLES[block.status]
         table.add_row(Text(block.status, style), Group(*_lines(block, targets, op_width)))
+        before = block
     return table
 
 
 def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[RenderableType]:
-    head = Text(clean(block.op).ljust(op_width), "bold")
+    head = Text(clean(block.op).ljust(op_width), "" if block.is_fine else "bold")
     head.append(f"  {count(block.calls, 'call'):>9}  {block.phase}", "not bold")
     if block.via:
         head.append(f"  for {clean(block.via)}", "dim not bold")
     yield head
-    yield Text(_limited(block.shapes, _MAX_SHAPES, "; ", "more shapes"), "cyan")
+    yield Text(_limited(block.shapes, _MAX_SHAPES, "; ", "shape"), "cyan")
+    if block.is_fine:
+        yield from _differences(block, targets)
+        return
     for location in block.locations[:_MAX_PLACES]:
         yield from _place(location)
     if len(block.locations) > _MAX_PLACES:
-        yield Text(f"and {len(block.locations) - _MAX_PLACES} more places", "dim")
+        yield Text(f"+{count(len(block.locations) - _MAX_PLACES, 'place')}", "dim")
     yield from _verdicts(block.verdicts, targets)
     if block.findings:
         finding = block.findings[0]
         yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
+
+
+def _differences(block: Block, targets: Sequence[Target]) -> Iterator[Text]:
+    """Reasons of a row that needs no action: only where the targets do not agree."""
+    agreed = len({verdict.status for verdict in block.verdicts}) == 1
+    if not agreed or len(block.verdicts) < len(targets) or block.status == "skipped":
+        yield from _verdicts(block.verdicts, targets)
 
 
 def _place(location: Location) -> Iterator[Text]:
@@ -94,4 +106,5 @@ def _verdicts(verdicts: Sequence[Verdict], targets: Sequence[Target]) -> Iterato
 
 def _limited(texts: Sequence[str], most: int, separator: str, noun: str) -> str:
     shown = separator.join(texts[:most])
-    return shown if len(texts) <= most else f"{shown}{separator}+{len(texts) - most} {noun}"
+    hidden = len(texts) - most
+    return shown if hidden <= 0 else f"{shown}{separator}+{count(hidden, noun)}"

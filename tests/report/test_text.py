@@ -72,6 +72,23 @@ def test_an_incomplete_scan_without_findings_does_not_look_clean() -> None:
     assert "\x1b[1;32m" not in text.splitlines()[0]
 
 
+def test_nothing_judged_does_not_look_clean() -> None:
+    found = report()
+    nothing = msgspec.structs.replace(found, models=found.models[1:])
+    text = render(nothing, "text", Style(width=100))
+    assert text.splitlines()[0] == "nothing judged on torch 2.9.1; 2 not judged; incomplete"
+
+
+def test_code_in_a_remedy_keeps_its_lines() -> None:
+    found = report()
+    advice = "add to the file:\n    def opscan_model():\n        return Net()"
+    finding = msgspec.structs.replace(found.models[1].findings[0], remedy=advice)
+    model = msgspec.structs.replace(found.models[1], findings=(finding,))
+    lines = render(msgspec.structs.replace(found, models=(model,)), "text", Style()).splitlines()
+    assert "         def opscan_model():" in lines
+    assert "             return Net()" in lines
+
+
 def test_color_changes_nothing_but_color() -> None:
     plain = render(report(), "text", Style(width=100))
     colored = render(report(), "text", Style(width=100, color=True))
