@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import re
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from opdb import installed
 from scanner.judge.verdicts import FALLBACK_VARIABLE
 from scanner.records import Target
 
@@ -62,19 +62,12 @@ def this_host(environ: Mapping[str, str]) -> Host:
         system=platform.system(),
         machine=platform.machine(),
         python=platform.python_version(),
-        torch=_version("torch"),
+        torch=installed.version(),
         macos=platform.mac_ver()[0] or None,
         chip=_chip() if mac else None,
         ram=_ram() if mac else None,
         fallback=environ.get(FALLBACK_VARIABLE, "0") not in {"", "0"},
     )
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def _chip() -> str | None:

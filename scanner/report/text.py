@@ -178,7 +178,7 @@ def _evidence(report: Report) -> Text:
     }
     meanings = {
         "database": "database: what the release's published macOS wheel registers",
-        "inferred": "inferred: follows from documented limits of MPS",
+        "inferred": "inferred: from documented limits of MPS, or the installed torch's YAML",
     }
     known = "; ".join(text for key, text in meanings.items() if key in used)
     return Text(f"Judged without a device. Evidence: {known or 'none'}.", "dim")
