@@ -44,8 +44,7 @@ def _run(options: argparse.Namespace) -> int:
         )
     recorded = torch_data.recorded(options.data)
     jobs = [(release, options.cache, recorded.get(release)) for release in releases]
-    # A process a wheel: lief does not give memory back.
-    with multiprocessing.get_context("spawn").Pool(options.jobs, maxtasksperchild=1) as pool:
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
     files = torch_data.merge(options.data, derived)
     if options.check:

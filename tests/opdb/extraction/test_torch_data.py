@@ -109,7 +109,7 @@ def wheels(monkeypatch):
             return [known[release] for release, _, _ in jobs]
 
     class Context:
-        def Pool(self, jobs, maxtasksperchild):  # noqa: N802
+        def Pool(self, jobs):  # noqa: N802
             return Pool()
 
     monkeypatch.setattr(command.multiprocessing, "get_context", lambda method: Context())
