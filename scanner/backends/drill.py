@@ -31,6 +31,7 @@ class DrillDevice(CpuDevice):
         self._spec = spec
         self._faults = parse_drill(spec)
         self._seen: Counter[Fault] = Counter()
+        self._by_op: dict[str, tuple[Fault, ...]] = {}
 
     @property
     def facts(self) -> DeviceFacts:
@@ -45,13 +46,20 @@ class DrillDevice(CpuDevice):
         def run() -> Any:
             return CpuDevice.submit(self, op, args, kwargs)
 
-        for fault in self._striking(op, args, kwargs):
-            run = _struck(fault, op, (args, kwargs), run)
+        if self._named(op):
+            for fault in self._striking(op, args, kwargs):
+                run = _struck(fault, op, (args, kwargs), run)
         return run()
+
+    def _named(self, op: str) -> tuple[Fault, ...]:
+        """Faults that may strike an op; an op of which there are none must not be slowed down."""
+        if op not in self._by_op:
+            self._by_op[op] = tuple(fault for fault in self._faults if fault.names(op))
+        return self._by_op[op]
 
     def _striking(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Fault]:
         operands = [_operand(leaf) for leaf in _tensors((args, kwargs))]
-        faults = [fault for fault in self._faults if fault.concerns(op, operands)]
+        faults = [fault for fault in self._named(op) if fault.concerns(op, operands)]
         self._seen.update(faults)
         return [fault for fault in faults if fault.nth in {None, self._seen[fault]}]
 

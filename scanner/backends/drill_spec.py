@@ -97,9 +97,13 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     nth: int | None = None
     """1-based; None for every call."""
 
+    def names(self, op: str) -> bool:
+        """Whether it may strike this op."""
+        return fnmatchcase(op, self.op)
+
     def concerns(self, op: str, operands: list[Operand]) -> bool:
         """Whether a call matches, its number left aside."""
-        if not fnmatchcase(op, self.op):
+        if not self.names(op):
             return False
         return not self.conditions or any(
             all(condition.holds(operand) for condition in self.conditions) for operand in operands

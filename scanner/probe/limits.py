@@ -52,4 +52,15 @@ class Launch:
         """Workers to run at a time for a device spec."""
         if self.workers is not None:
             return max(1, self.workers)
-        return 2 if device == "cpu" or device.startswith("drill:") else 1
+        return 2 if _on_cpu(device) else 1
+
+    def threads(self, device: str) -> dict[str, str]:
+        """Variables that keep workers on the CPU from taking each other's cores."""
+        count = self.count(device)
+        if count == 1 or not _on_cpu(device):
+            return {}
+        return {"OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // count))}
+
+
+def _on_cpu(device: str) -> bool:
+    return device == "cpu" or device.startswith("drill:")

@@ -48,7 +48,7 @@ class WorkerProcess:
                     # `-m` puts the working directory on the path, where a user's file could be
                     # named like one of ours.
                     cwd=folder,
-                    env=_environ(launch),
+                    env=_environ(launch, setup.device),
                     start_new_session=True,
                 )
         finally:
@@ -139,9 +139,13 @@ class WorkerProcess:
         return "\n".join(lines[-_TAIL_LINES:]).strip()
 
 
-def _environ(launch: Launch) -> Mapping[str, str]:
+def _environ(launch: Launch, device: str) -> Mapping[str, str]:
     """Let the worker import opscan from a source tree that is not installed."""
-    environ = {**launch.environ, **mps_facts.fallback_variables(launch.fallback)}
+    environ = {
+        **launch.threads(device),
+        **launch.environ,
+        **mps_facts.fallback_variables(launch.fallback),
+    }
     root = str(Path(__file__).parents[2])
     if root not in {*site.getsitepackages(), site.getusersitepackages()}:
         rest = environ.get("PYTHONPATH")

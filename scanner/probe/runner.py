@@ -43,6 +43,9 @@ class Runner(Protocol):
     def held(self) -> int:
         """Bytes that the device holds for this process."""
 
+    def trim(self) -> None:
+        """Gives back what the device holds without need."""
+
 
 def torch_runner(device: str, options: dict[str, Any]) -> Runner:
     """The probe of torch ops; imports torch."""

@@ -7,6 +7,7 @@ which compiles, is kept apart.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["Budget", "Contender", "Series", "Timing", "judge", "measure", "summarize"]
+__all__ = ["Budget", "Contender", "Series", "Timing", "judge", "loses", "measure", "summarize"]
 
 Run = Callable[[], Any]
 Timer = Callable[[Run], float]
@@ -23,6 +24,8 @@ Timer = Callable[[Run], float]
 _NOISY = 0.10
 _MOST_CALLS = 10_000
 _LOSES_BY = 1.2
+_DOUBT = 2.6
+"""Standard deviations of the rank sum: one chance in two hundred, in each of two looks."""
 
 
 class Series(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +56,7 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     ratio: float
     """Device ÷ CPU, of medians; above 1 the device loses."""
     slow: bool
-    """Whether the device loses by a fifth or more, beyond the noise of both, twice in a row."""
+    """Whether the device loses by a fifth or more, beyond doubt, twice in a row."""
     warning: str = ""
 
 
@@ -87,16 +90,15 @@ def measure(device: Contender, cpu: Contender, budget: Budget | None = None) -> 
     firsts = device.timer(device.run), cpu.timer(cpu.run)
     calls = _warm_up(device, budget), _warm_up(cpu, budget)
 
-    def round_() -> tuple[Series, Series]:
-        ours, theirs = _samples((device, cpu), calls, budget)
-        return summarize(firsts[0], ours, calls[0]), summarize(firsts[1], theirs, calls[1])
-
-    ours, theirs = round_()
-    if _loses(ours, theirs):
+    ours, theirs = _samples((device, cpu), calls, budget)
+    slow = loses(ours, theirs, calls)
+    if slow:
         # A second look, so that a passing disturbance is not called a property of the op.
-        again = round_()
-        return judge(*again, slow=_loses(*again))
-    return judge(ours, theirs, slow=False)
+        ours, theirs = _samples((device, cpu), calls, budget)
+        slow = loses(ours, theirs, calls)
+    return judge(
+        summarize(firsts[0], ours, calls[0]), summarize(firsts[1], theirs, calls[1]), slow=slow
+    )
 
 
 def judge(device: Series, cpu: Series, *, slow: bool) -> Timing:
@@ -123,9 +125,21 @@ def summarize(first_s: float, samples: Sequence[float], calls: int) -> Series:
     )
 
 
-def _loses(device: Series, cpu: Series) -> bool:
-    clear = device.p10_s > cpu.p90_s
-    return clear and device.median_s >= _LOSES_BY * cpu.median_s
+def loses(ours: Sequence[float], theirs: Sequence[float], calls: tuple[int, int]) -> bool:
+    """Whether the first samples are slower: by a fifth or more, and not by chance.
+
+    Chance is judged by the rank sum (Mann and Whitney 1947, normal approximation), which a few
+    disturbed samples do not sway. The fifth is asked of the median and of the tenth percentile:
+    what disturbs a machine makes some samples slower, never faster.
+    """
+    first, second = [each / calls[0] for each in ours], [each / calls[1] for each in theirs]
+    one, other = summarize(0.0, first, 1), summarize(0.0, second, 1)
+    if one.median_s < _LOSES_BY * other.median_s or one.p10_s < _LOSES_BY * other.p10_s:
+        return False
+    n, m = len(first), len(second)
+    rank_sum = sum((a > b) + 0.5 * (a == b) for a in first for b in second)
+    deviation = math.sqrt(n * m * (n + m + 1) / 12)
+    return rank_sum - n * m / 2 > _DOUBT * deviation
 
 
 def _warm_up(side: Contender, budget: Budget) -> int:

@@ -97,9 +97,14 @@ class _Worker:
         """Run what is asked for until told to close, or grown too large."""
         while isinstance(command := self._pipe.next(), Run):
             self._run(command)
-            if _resident() + self._runner.held() > self._size + self._setup.growth:
-                return self._close(grown=True)
+            if self._grown():
+                self._runner.trim()
+                if self._grown():
+                    return self._close(grown=True)
         return self._close(grown=False)
+
+    def _grown(self) -> bool:
+        return _resident() + self._runner.held() > self._size + self._setup.growth
 
     def _run(self, command: Run) -> None:
         said = os.fstat(_STDERR).st_size

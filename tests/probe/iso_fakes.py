@@ -57,6 +57,8 @@ class FakeRunner:
     def held(self) -> int:
         return len(self.ballast)
 
+    def trim(self) -> None: ...
+
     def run(self, call: OpCall) -> Ran:
         name = call.op.removeprefix("fake::")
         if log := self.options.get("log"):

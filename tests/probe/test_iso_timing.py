@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scanner.probe.timing import Budget, Contender, Series, judge, measure, summarize
+from scanner.probe.timing import Budget, Contender, Series, judge, loses, measure, summarize
 
 BUDGET = Budget(seconds=0.0, warmup_s=0.004, sample_s=0.001, least=7, most=20)
 
@@ -65,8 +65,30 @@ def test_slow_is_a_loss_by_a_fifth(device: float, slow: bool) -> None:
     assert timed(Side(device), Side(0.001)).slow is slow
 
 
-def test_a_loss_within_the_noise_is_none() -> None:
-    timing = timed(Side(0.0015), Side(0.001, noise=0.001))
+@pytest.mark.parametrize(
+    ("ours", "theirs", "lost"),
+    [
+        # A disturbed sample on either side sways nothing.
+        ([3.0] * 9 + [30.0], [1.0] * 9 + [40.0], True),
+        # The medians differ, but the undisturbed samples do not.
+        ([1.0] * 4 + [3.0] * 6, [1.0] * 10, False),
+        # Too few to be sure.
+        ([3.0, 3.1], [1.0, 1.1], False),
+        ([1.0, 5.0] * 5, [0.7, 4.0] * 5, False),
+        ([1.1] * 10, [1.0] * 10, False),
+    ],
+)
+def test_a_loss_is_beyond_doubt(ours: list[float], theirs: list[float], lost: bool) -> None:
+    assert loses(ours, theirs, (1, 1)) is lost
+
+
+def test_samples_of_different_sizes_compare_by_call() -> None:
+    assert loses([30.0] * 10, [1.0] * 10, (10, 1))
+    assert not loses([30.0] * 10, [1.0] * 10, (40, 1))
+
+
+def test_noise_is_warned_of() -> None:
+    timing = timed(Side(0.001), Side(0.001, noise=0.001))
     assert not timing.slow
     assert timing.warning == "timings vary much on the CPU"
 
