@@ -149,7 +149,7 @@ def _calls(context: Context, target: Any) -> Iterator[tuple[Scope, ast.Call]]:
             function = call.func
             last = function.attr if isinstance(function, ast.Attribute) else None
             last = function.id if isinstance(function, ast.Name) else last
-            if last == name and context.values(scope).get(function) is target:
+            if last == name and context.values(scope).target(function) is target:
                 yield scope, call
 
 

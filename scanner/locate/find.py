@@ -161,7 +161,7 @@ def _built_elsewhere(context: Context, options: LocateOptions) -> list[Candidate
     for scope in context.scopes:
         values = context.values(scope)
         for _, call in calls_in(scope):
-            target = values.get(call.func)
+            target = values.target(call.func)
             if is_module_class(target) and not _is_library_layer(target):
                 targets.setdefault(id(target), target)
     return [_class(context, target, options) for target in targets.values()]

@@ -123,6 +123,8 @@ def _known(
     if arguments is None:
         return f"{place} was not used: it is a {type(value).__name__}, not tensors"
     args, kwargs = arguments
+    if not args and kwargs.keys() <= entry.parameters.keys():
+        args, kwargs = entry.split(kwargs)
     with keeping(entry.model, real=options.real):
         outcome = attempt(lambda: entry.function(*args, **kwargs))
     if outcome.status == "failed":

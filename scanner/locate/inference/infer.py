@@ -90,9 +90,11 @@ class _Search:
         """
         if _is_agreeing(chosen, outcome):
             return chosen, outcome
+        seen = [chosen]
         for scale in self.choices.scales:
             other = self.choices.at(names, ranks, scale)
-            if other is not None and other != chosen:
+            if other is not None and other not in seen:
+                seen.append(other)
                 tried = self._try(other)
                 if tried.status == "ok" and _is_agreeing(other, tried):
                     return other, tried
@@ -156,9 +158,9 @@ class _Search:
 
 
 def _is_agreeing(chosen: Chosen, outcome: Outcome) -> bool:
-    """Whether the output's first size is the first or second of an input, or there is none."""
+    """Whether a vector or matrix that comes out has as many rows as an input has samples."""
     main = first_tensor(outcome.output)
-    if main is None or main.dim() == 0 or not chosen:
+    if main is None or main.dim() not in (1, 2) or not chosen:
         return True
     sizes: set[int] = set()
     for value in chosen.values():

@@ -30,6 +30,8 @@ _IMAGES = {
 }
 _OTHER_IMAGES = (64, 32, 224, 28, 84, 16, 8, 128, 256)
 _LENGTHS = (128, 64, 32, 16, 256, 512, 100, 50, 10, 8, 1024)
+_RECURRENT_LENGTHS = (32, 16, 64, 128, 100, 10, 8, 256)
+"""A recurrent layer takes any length and spends time on each step of it."""
 _SIGNALS = (1024, 128, 16000, 256, 512, 100, 64, 2048, 187, 3000, 32)
 
 _IDS = re.compile(r"(^|_)(ids?|idx|index|indices|tokens?|src|tgt|source|seq|sequence|words?|text)$")
@@ -51,7 +53,8 @@ def scales(model: Any, names: Iterable[str], images: list[int], lengths: list[in
     """Scales to try, hinted sizes first; `names` are the parameters of the forward."""
     is_graph = any(_EDGES.search(name) for name in names)
     image_sizes = _unique([*images, *_IMAGES.get(_channels(model), _OTHER_IMAGES)])
-    length_sizes = _unique([*lengths, *_LENGTHS])
+    usual = [*_RECURRENT_LENGTHS, *lengths] if _is_recurrent(model) else [*lengths, *_LENGTHS]
+    length_sizes = _unique(usual)
     vocabulary = _vocabulary(model)
     count = max(len(image_sizes), len(length_sizes), len(_SIGNALS))
     return [
@@ -80,6 +83,11 @@ def _channels(model: Any) -> int:
     return next((m.in_channels for m in modules if isinstance(m, nn.Conv2d)), 3)
 
 
+def _is_recurrent(model: Any) -> bool:
+    modules = model.modules() if isinstance(model, nn.Module) else ()
+    return any(isinstance(module, nn.RNNBase | nn.RNNCellBase) for module in modules)
+
+
 def _is_time_first(model: Any) -> bool:
     modules = model.modules() if isinstance(model, nn.Module) else ()
     return any(getattr(module, "batch_first", True) is False for module in modules)
@@ -103,7 +111,9 @@ def variants(
         return [literal]
     by_layer = layer_variants(use, name, scale) if use is not None else []
     by_name = _by_name(name, scale)
-    telling = _MASK.search(name) or _LENGTH.search(name) or _EDGES.search(name)
+    telling = any(pattern.search(name) for pattern in (_MASK, _LENGTH, _EDGES))
+    is_table = use is not None and isinstance(use.layer, nn.Embedding)
+    telling = telling or (_TIME.search(name) is not None and not is_table)
     found += [*by_name, *by_layer] if telling else [*by_layer, *by_name]
     if use is None:
         found += layer_variants(fallback, name, scale) if fallback is not None else []

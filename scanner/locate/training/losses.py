@@ -182,7 +182,7 @@ def _criteria(context: Context) -> Iterator[tuple[str, str, Any]]:
             continue
         values = context.values(scope)
         for _, call in calls_in(scope):
-            target = values.get(call.func)
+            target = values.target(call.func)
             place = context.place(call.lineno)
             if is_module_class(target) and _is_loss_class(target):
                 built = values.get(call)

@@ -77,7 +77,7 @@ def _constructions(reference: Reference) -> Iterator[_Found]:
     for scope in reference.context.scopes:
         values = reference.context.values(scope)
         for statement, call in calls_in(scope):
-            target = values.get(call.func)
+            target = values.target(call.func)
             if inspect.isclass(target) and issubclass(target, torch.optim.Optimizer):
                 if _is_ours(reference, scope, call):
                     yield scope, statement, call

@@ -93,7 +93,7 @@ class Reference:
             return self._is_name(scope, inner.id, depth - 1)
         if not isinstance(inner, ast.Call):
             return None
-        target = self.context.values(scope).get(inner.func)
+        target = self.context.values(scope).target(inner.func)
         if target is None:
             return None
         if target is self._maker or target is type(self.model):
