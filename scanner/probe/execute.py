@@ -1,0 +1,206 @@
+"""Runs one configuration on a device and says what became of it.
+
+Whatever the op does short of ending the process becomes a `CaseResult`; an exception that leaves
+`run_case` is a bug of opscan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+from torch import Tensor
+
+from scanner.backends.interface import Device
+from scanner.probe.attempt import Attempt, attempt
+from scanner.probe.detectors import nondeterministic
+from scanner.probe.expected import Expected, dense
+from scanner.probe.gradient_check import check_gradient
+from scanner.probe.inputs import captured, drawn
+from scanner.probe.judge import Judgement, judge
+from scanner.probe.outcome import CaseResult, Detection
+from scanner.probe.poison import PATTERNS, still_poisoned
+from scanner.probe.rebuild import Operands, Unbuildable
+from scanner.probe.schema import Schema, schema_of
+from scanner.probe.standards import private_outputs, standard_of
+from scanner.probe.stress import trials_for
+from scanner.probe.verdict import explain, failure_of, raised_status
+from scanner.records import OpCall
+
+__all__ = ["Options", "run_case"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How thoroughly a configuration is run."""
+
+    seed: int = 0
+    repeats: int = 1
+    """Further runs on equal inputs, to see whether the result is the same."""
+    gradients: bool = True
+    stress: bool = False
+    """Whether to run adversarial values too, see `stress`."""
+    widest: int = 1 << 31
+    """Bytes of arguments in double precision; larger ones are judged without a raised reference."""
+
+
+def run_case(
+    call: OpCall,
+    device: Device,
+    options: Options = Options(),
+    values: Sequence[Tensor] | None = None,
+) -> CaseResult:
+    """One configuration on one device; see `CaseResult`.
+
+    `values` are the argument values of the user's step, CPU tensors in the order of `call.inputs`;
+    without them values are drawn by the operands' roles.
+    """
+    try:
+        schema = schema_of(call.op)
+    except LookupError as error:
+        return CaseResult(op=call.op, status="unknown", reason=str(error), seed=options.seed)
+    worst: CaseResult | None = None
+    names = []
+    try:
+        for name, operands in _trials(schema, call, options, values):
+            result = _Case(schema, call, device, options, operands).run()
+            names.append(name)
+            # Adversarial values that the reference itself refuses say nothing.
+            if result.status == "unknown" and worst is not None:
+                continue
+            result = msgspec.structs.replace(result, trial=name)
+            if worst is None or (worst.status in _GOOD and result.status not in _GOOD):
+                worst = result
+            if result.status not in _GOOD:
+                break
+    except Unbuildable as error:
+        return CaseResult(op=call.op, status="unknown", reason=str(error), seed=options.seed)
+    assert worst is not None
+    return msgspec.structs.replace(worst, trials=tuple(names))
+
+
+_GOOD = frozenset({"native", "skipped"})
+
+
+def _trials(
+    schema: Schema, call: OpCall, options: Options, values: Sequence[Tensor] | None
+) -> Iterator[tuple[str, Operands]]:
+    if values is not None:
+        yield "captured", captured(call, values)
+    else:
+        yield "drawn", drawn(schema, call, options.seed)
+    if options.stress:
+        for name, alter in trials_for(schema, call):
+            yield name, drawn(schema, call, options.seed, alter)
+
+
+class _Case:
+    """One configuration with one set of values."""
+
+    def __init__(
+        self, schema: Schema, call: OpCall, device: Device, options: Options, operands: Operands
+    ) -> None:
+        self._device = device
+        self._options = options
+        self._standard = standard_of(schema, call)
+        self._expected = Expected(schema, call, operands, self._standard, widest=options.widest)
+
+    def run(self) -> CaseResult:
+        reference = self._expected.cpu
+        if reference.error is not None:
+            # The device may still crash on it, but what it should do is not known.
+            return self._result("unknown", reason="the CPU reference raises", error=reference.error)
+        first = self._attempt(0)
+        if first.error is not None:
+            return self._raised(first.error)
+        found = judge(self._expected, first)
+        error = self._repeat(first, found)
+        if error is not None:
+            return self._raised(error)
+        return self._concluded(found)
+
+    def _attempt(self, number: int) -> Attempt:
+        outputs = list(self._expected.cpu.outputs.values())
+        expected = self._expected
+        pattern = PATTERNS[number % len(PATTERNS)]
+        return attempt(
+            self._device, expected.schema, expected.call, expected.operands, outputs, pattern
+        )
+
+    def _repeat(self, first: Attempt, found: Judgement) -> Exception | None:
+        """Runs again; what differs is noted, and a later run that fails fails the case."""
+        if not self._standard.compares_values:
+            return None
+        for number in range(1, self._options.repeats + 1):
+            run = self._attempt(number)
+            if run.error is not None:
+                return run.error
+            found.detections.extend(self._unwritten(first, run))
+            changes = [
+                detection
+                for name, output in first.outputs.items()
+                if name in run.outputs
+                for detection in nondeterministic(name, output, run.outputs[name])
+            ]
+            if changes and found.passed:
+                again = judge(self._expected, run)
+                found.outputs, found.detections = again.outputs, again.detections
+            found.detections.extend(changes)
+        return None
+
+    def _unwritten(self, first: Attempt, second: Attempt) -> Iterator[Detection]:
+        hidden = private_outputs(self._expected.schema, self._expected.call)
+        for name, expected in self._expected.cpu.outputs.items():
+            if name in hidden:
+                continue
+            ours, again = first.outputs.get(name), second.outputs.get(name)
+            if ours is None or again is None or ours.shape != again.shape:
+                continue
+            count = still_poisoned(ours, again, dense(expected))
+            if count:
+                message = f"{count} of {ours.numel()} elements were never written"
+                yield Detection(kind="unwritten", where=name, message=message)
+
+    def _concluded(self, found: Judgement) -> CaseResult:
+        if not found.passed:
+            status, reason = failure_of(found)
+            return self._result(status, reason=reason, found=found)
+        if self._standard.kind == "undefined":
+            reason = "its values are undefined by contract; dtype, shape and strides agree"
+            return self._result("skipped", reason=reason, found=found)
+        if not self._options.gradients or not self._standard.compares_values:
+            return self._result("native", found=found)
+        gradient, more = check_gradient(self._device, self._expected)
+        found.detections.extend(more)
+        result = self._result("native", found=found)
+        if gradient is None:
+            return result
+        result = msgspec.structs.replace(result, gradient=gradient)
+        if gradient.status == "native":
+            return result
+        reason = f"its gradient: {gradient.reason}"
+        return msgspec.structs.replace(result, status=gradient.status, reason=reason)
+
+    def _raised(self, error: Exception) -> CaseResult:
+        status, reason, lost = raised_status(error)
+        result = self._result(status, reason=reason, error=error)
+        return msgspec.structs.replace(result, device_lost=lost)
+
+    def _result(
+        self,
+        status: str,
+        *,
+        reason: str = "",
+        error: Exception | None = None,
+        found: Judgement | None = None,
+    ) -> CaseResult:
+        return CaseResult(
+            op=self._expected.call.op,
+            status=status,  # type: ignore[arg-type]
+            reason=reason,
+            error=explain(error) if error is not None else "",
+            outputs=tuple(found.outputs) if found else (),
+            detections=tuple(found.detections) if found else (),
+            seed=self._options.seed,
+        )
