@@ -13,7 +13,7 @@ import torch
 
 from scanner.locate.load import Loaded
 from scanner.locate.reading.outline import Outline, outline
-from scanner.locate.reading.scopes import Scope, scopes
+from scanner.locate.reading.scopes import Scope, homes, scopes
 from scanner.locate.reading.values import Values
 
 __all__ = ["Context"]
@@ -51,6 +51,10 @@ class Context:
         """The file's functions, the module body first."""
         modules = {name for name, value in self.namespace.items() if is_module_class(value)}
         return scopes(self.tree, frozenset(modules))
+
+    def homes(self, scope: Scope, name: str) -> list[Scope]:
+        """Scopes that may assign a name: for `self.x` every method of the class."""
+        return homes(scope, name, self.scopes)
 
     def values(self, scope: Scope, bound: Mapping[str, Any] = MappingProxyType({})) -> Values:
         """An evaluator of the scope's expressions."""

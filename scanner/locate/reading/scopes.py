@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from scanner.locate.reading.trees import Function, flat
 
-__all__ = ["Scope", "argparse_defaults", "calls_in", "header", "scopes"]
+__all__ = ["Scope", "argparse_defaults", "calls_in", "header", "homes", "scopes"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +138,13 @@ def _with_siblings(scope: Scope, all_scopes: list[Scope], modules: frozenset[str
                 if name.startswith("self."):
                     merged.setdefault(name, []).extend(values)
     return dataclasses.replace(scope, assigned=merged)
+
+
+def homes(scope: Scope, name: str, all_scopes: list[Scope]) -> list[Scope]:
+    """Scopes whose names an assignment to `name` may use: for `self.x` all methods of the class."""
+    if not name.startswith("self.") or not scope.owner:
+        return [scope]
+    return [other for other in all_scopes if other.owner == scope.owner]
 
 
 class _SelfNames(ast.NodeTransformer):

@@ -26,7 +26,7 @@ from scanner.locate.reading.makers import (
     is_wrapper,
     only_builds,
 )
-from scanner.locate.reading.scopes import Scope, argparse_defaults, calls_in
+from scanner.locate.reading.scopes import Scope, argparse_defaults, calls_in, homes
 from scanner.locate.reading.trees import root_name
 
 __all__ = ["Unresolved", "Values"]
@@ -103,10 +103,11 @@ class Values(Expressions):
         for value in self.scope.assigned.get(name, []):
             if value is None or is_refined(value, name):
                 continue
-            try:
-                return self.of(value)
-            except Unresolved:
-                continue
+            for home in homes(self.scope, name, self._scopes):
+                try:
+                    return (self if home is self.scope else self._of_scope(home)).of(value)
+                except Unresolved:
+                    continue
         if name in BUILTINS and name not in self.scope.assigned:
             return getattr(builtins, name)
         raise Unresolved(name)

@@ -16,15 +16,15 @@ from scanner.errors import LocateError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
 from scanner.locate.inference.entry import Entry, Inputs
-from scanner.locate.inference.layer_shapes import Scale
+from scanner.locate.inference.layer_shapes import BATCH, Scale
 from scanner.locate.inference.layers import first_layer
 from scanner.locate.inference.shapes import variants
 from scanner.locate.inputs import find_inputs
 from scanner.locate.interface import LocateOptions, NeedsValues, Subject
-from scanner.locate.reading.trees import Function, flat, function_node
+from scanner.locate.reading.trees import Function, definition, flat, function_node
 from scanner.locate.spec import Group, InputSpec, TensorInput, format_value
 from scanner.locate.tensors import make_value, spec_of
-from scanner.locate.training.losses import loss_in_output
+from scanner.locate.training.losses import is_classifying, loss_in_output
 from scanner.locate.training.optimizers import first_optimizer
 from scanner.locate.training.targets import first_tensor, target_shapes
 from scanner.locate.trial import Outcome, attempt, keeping
@@ -109,7 +109,12 @@ def _forward_inputs(context: Context, model: Any, options: LocateOptions) -> Inp
     if type(model).forward is torch.nn.Module.forward:
         return Inputs()
     entry = Entry(model=model, name=type(model).__name__)
-    return find_inputs(context, entry, dataclasses.replace(options, mode="infer"))
+    inputs = find_inputs(context, entry, dataclasses.replace(options, mode="infer"))
+    if inputs.tried:
+        return inputs
+    with keeping(model, real=options.real):
+        outcome = attempt(lambda: model(*inputs.args, **inputs.kwargs))
+    return dataclasses.replace(inputs, output=outcome.output)
 
 
 def _step_arguments(model: Any, batch: Any) -> tuple[Any, ...]:
@@ -141,13 +146,15 @@ def _unpacked(node: Function, name: str) -> _Form | None:
 
 
 def _subscripted(node: Function, name: str) -> _Form | None:
-    keys = [
-        part.slice.value
+    parts = [
+        part
         for part in ast.walk(node)
         if isinstance(part, ast.Subscript)
         and _is_name(part.value, name)
         and isinstance(part.slice, ast.Constant)
     ]
+    parts.sort(key=lambda part: (part.lineno, part.col_offset))
+    keys = [part.slice.value for part in parts if isinstance(part.slice, ast.Constant)]
     words = sorted({key for key in keys if isinstance(key, str)}, key=keys.index)
     numbers = [key for key in keys if isinstance(key, int)]
     if words:
@@ -178,19 +185,32 @@ def _elements(model: Any, form: _Form, inputs: Inputs) -> Iterator[tuple[Any, ..
     known = [*inputs.args, *inputs.kwargs.values()][:count]
     main = first_tensor(inputs.output)
     if main is not None:
-        fitting = [
-            *target_shapes(main, classes_first=True),
-            *target_shapes(main, classes_first=False),
-        ]
-        targets: list[Any] = list(dict.fromkeys(fitting))
+        targets: list[Any] = [*_targets(model, main)]
         targets += [value for value in known if isinstance(value, torch.Tensor)]
         for rest in itertools.product(targets, repeat=count - len(known)):
             yield (*known, *rest)
         return
-    names = form.keys or ("x",)
+    first, last = first_layer(model), _last_features(model)
+    guessed = _targets(model, torch.empty(BATCH, last)) if last else []
     for scale in _SCALES:
-        first = first_layer(model)
-        yield from itertools.product(*(variants(n, None, None, first, scale) for n in names))
+        data = variants((form.keys or ("x",))[0], None, None, first, scale)
+        others = [[*guessed, *variants(key, None, None, first, scale)] for key in form.keys[1:]]
+        yield from itertools.product(data, *others)
+
+
+def _targets(model: Any, output: torch.Tensor) -> list[TensorInput]:
+    """Both kinds of targets; class indices first where the module's code speaks of classes."""
+    node = definition(type(model))
+    classes_first = node is not None and is_classifying(ast.unparse(node))
+    kinds = (classes_first, not classes_first)
+    return list(
+        dict.fromkeys(t for kind in kinds for t in target_shapes(output, classes_first=kind))
+    )
+
+
+def _last_features(model: torch.nn.Module) -> int | None:
+    sizes = [m.out_features for m in model.modules() if isinstance(m, torch.nn.Linear)]
+    return sizes[-1] if sizes else None
 
 
 def _made(element: Any, real: bool) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from scanner.locate.training.step import TrainingStep
 from scanner.locate.training.targets import ctc_targets, first_tensor, scalar_loss, target_shapes
 from scanner.locate.trial import Outcome, attempt
 
-__all__ = ["LossPlan", "criterion_loss", "loss_in_output", "step_loss"]
+__all__ = ["LossPlan", "criterion_loss", "is_classifying", "loss_in_output", "step_loss"]
 
 _MOST_TRIALS = 200
 _CLASSIFYING = ("cross_entropy", "crossentropy", "nll", "margin", "focal")
@@ -101,7 +102,7 @@ def _fits(outcome: Outcome) -> bool:
 
 def _step_note(context: Context, step: TrainingStep, chosen: Mapping[str, Any]) -> str:
     code = ast.unparse(step.loss.expression)
-    if step.loss.statements:
+    if step.loss.statements and isinstance(step.loss.expression, ast.Name):
         code = ast.unparse(step.loss.statements[-1])
     code = code.replace(OUTPUT, "output")
     specs = [f"{n}={format_value(v)}" for n, v in chosen.items() if isinstance(v, TensorInput)]
@@ -128,7 +129,7 @@ def _choices(
     if "ctc" in text:
         batch = next((t.shape[0] for t in inputs if isinstance(t, torch.Tensor) and t.dim()), 0)
         yield from ctc_targets(main, names, batch)
-    classes_first = any(word in text for word in _CLASSIFYING)
+    classes_first = is_classifying(text)
     shapes: list[Any] = list(target_shapes(main, classes_first=classes_first))
     likewise = [value for value in inputs if isinstance(value, torch.Tensor)]
     combinations = itertools.product([*shapes, *likewise], repeat=len(names))
@@ -150,13 +151,19 @@ def _loss_text(step: TrainingStep, bound: Mapping[str, Any], context: Context) -
     return " ".join(parts).lower()
 
 
+def is_classifying(text: str) -> bool:
+    """Whether code that computes a loss takes class indices as targets, by the names in it."""
+    plain = re.sub(r"binary_?cross_?entropy|bce", "", text.lower())
+    return any(word in plain for word in _CLASSIFYING)
+
+
 def criterion_loss(context: Context, output: Any, *, real: bool = False) -> LossPlan | None:
     """A loss object or function that the file has, applied to the output and a fitting target."""
     main = first_tensor(output)
     if main is None:
         return None
     for where, name, criterion in _criteria(context):
-        classes_first = any(word in name.lower() for word in _CLASSIFYING)
+        classes_first = is_classifying(name)
         for target in target_shapes(main, classes_first=classes_first):
             loss = _applied(criterion, output, make_value(target, real=real))
             if _fits(attempt(lambda loss=loss: loss(output))):  # type: ignore[misc]

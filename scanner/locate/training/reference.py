@@ -61,7 +61,8 @@ class Reference:
             return scope.owner in {cls.__name__ for cls in type(self.model).__mro__}
         values = [value for value in scope.assigned.get(name, []) if value is not None]
         values = [value for value in values if root_name(value) != name]
-        made = [self._is_made_by(scope, value, depth) for value in values]
+        homes = self.context.homes(scope, name)
+        made = [self._is_made_by(home, value, depth) for home in homes for value in values]
         decided = [answer for answer in made if answer is not None]
         if decided:
             return any(decided)

@@ -95,11 +95,17 @@ def _dependent(
         if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign):
             continue
         nodes = list(ast.walk(statement))
+        if any(depends(node) for node in nodes if _is_stored(node)):
+            continue  # makes or moves the model, which exists already
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         if names & tainted or any(depends(node) for node in nodes):
             tainted |= _targets(statement)
             live.append(statement)
     return live
+
+
+def _is_stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 def _targets(statement: ast.stmt) -> set[str]:

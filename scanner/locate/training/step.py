@@ -106,11 +106,16 @@ def _step(
         call=first,
         method=method,
         loss=exact,
-        line=loss.lineno if not exact.statements else exact.statements[-1].lineno,
+        line=(exact.statements[-1] if _is_name(loss, exact) else loss).lineno,
         backward_line=statement.lineno,
         autocast=_autocast(reference, scope, place),
         notes=_step_notes(reference, scope, len({_place(n) for n in found})),
     )
+
+
+def _is_name(loss: ast.expr, exact: Slice) -> bool:
+    """Whether the loss was computed by a statement before, and is only named here."""
+    return isinstance(loss, ast.Name) and bool(exact.statements)
 
 
 def _place(node: ast.Call) -> _Place:
