@@ -20,6 +20,7 @@ from scanner.backends.drill_results import RESULTS, unwritten
 from scanner.backends.drill_spec import Fault, Operand, parse_drill
 from scanner.backends.drill_words import SPOKEN, slowly
 from scanner.backends.interface import DeviceFacts
+from scanner.backends.overloads import overload
 
 __all__ = ["DrillDevice"]
 
@@ -43,12 +44,14 @@ class DrillDevice(CpuDevice):
     def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload as the faults that concern it will have it."""
 
-        def run() -> Any:
-            return CpuDevice.submit(self, op, args, kwargs)
+        if not self._named(op):
+            return overload(op)(*args, **kwargs)
 
-        if self._named(op):
-            for fault in self._striking(op, args, kwargs):
-                run = _struck(fault, op, (args, kwargs), run)
+        def run() -> Any:
+            return overload(op)(*args, **kwargs)
+
+        for fault in self._striking(op, args, kwargs):
+            run = _struck(fault, op, (args, kwargs), run)
         return run()
 
     def _named(self, op: str) -> tuple[Fault, ...]:

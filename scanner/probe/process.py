@@ -22,8 +22,9 @@ __all__ = ["WorkerProcess"]
 
 _NOISE = re.compile(r"^Extension modules:|<frozen |Current thread.s C stack trace")
 _CHUNK = 1 << 16
-_TAIL_BYTES = 8192
-_TAIL_LINES = 24
+_SAID_BYTES = 8192
+_HEAD_LINES = 12
+_TAIL_LINES = 20
 _DUMP_S = 0.3
 _OUTSIDE = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGXCPU"}
 
@@ -91,7 +92,7 @@ class WorkerProcess:
             self._dump()
         self._kill()
         returncode = self._process.wait()
-        stderr = self._tail()
+        stderr = self._printed()
         if hung:
             return Death(kind="hang", what=hung, stderr=stderr)
         what = f"exit code {returncode}" if returncode >= 0 else _signal_name(-returncode)
@@ -106,10 +107,6 @@ class WorkerProcess:
                 os.close(descriptor)
         self._stderr.close()
         self._scratch.cleanup()
-
-    def stderr(self) -> str:
-        """The last of what it has printed since the last `Begin`."""
-        return self._tail()
 
     def _gone(self) -> bool:
         return self._process.poll() is not None
@@ -129,14 +126,20 @@ class WorkerProcess:
             if os.fstat(self._stderr.fileno()).st_size > before:
                 break
 
-    def _tail(self) -> str:
+    def _printed(self) -> str:
+        """The first and the last lines since the last `Begin`: the cause, and the traceback."""
         descriptor = self._stderr.fileno()
         size = os.fstat(descriptor).st_size
-        start = max(min(self._said, size), size - _TAIL_BYTES)
-        text = os.pread(descriptor, size - start, start).decode("utf-8", "replace")
+        start = min(self._said, size)
+        data = os.pread(descriptor, _SAID_BYTES, start)
+        if (left := size - start - len(data)) > 0:
+            data += b"\n" + os.pread(descriptor, _SAID_BYTES, size - min(left, _SAID_BYTES))
+        text = data.decode("utf-8", "replace")
         # faulthandler lists every extension module that is loaded, and how Python was started.
-        lines = [line for line in text.splitlines() if not _NOISE.search(line)]
-        return "\n".join(lines[-_TAIL_LINES:]).strip()
+        lines = [line for line in text.splitlines() if line and not _NOISE.search(line)]
+        if len(lines) > _HEAD_LINES + _TAIL_LINES:
+            lines[_HEAD_LINES:-_TAIL_LINES] = ["…"]
+        return "\n".join(lines).strip()
 
 
 def _environ(launch: Launch, device: str) -> Mapping[str, str]:

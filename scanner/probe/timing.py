@@ -24,6 +24,8 @@ Timer = Callable[[Run], float]
 _NOISY = 0.10
 _MOST_CALLS = 10_000
 _LOSES_BY = 1.2
+_WORTH_S = 2e-6
+"""A loss of less, for each call, is no reason to change anything, and within Python's own noise."""
 _DOUBT = 2.6
 """Standard deviations of the rank sum: one chance in two hundred, in each of two looks."""
 
@@ -134,12 +136,16 @@ def loses(ours: Sequence[float], theirs: Sequence[float], calls: tuple[int, int]
     """
     first, second = [each / calls[0] for each in ours], [each / calls[1] for each in theirs]
     one, other = summarize(0.0, first, 1), summarize(0.0, second, 1)
-    if one.median_s < _LOSES_BY * other.median_s or one.p10_s < _LOSES_BY * other.p10_s:
+    if not _worse(one.median_s, other.median_s) or not _worse(one.p10_s, other.p10_s):
         return False
     n, m = len(first), len(second)
     rank_sum = sum((a > b) + 0.5 * (a == b) for a in first for b in second)
     deviation = math.sqrt(n * m * (n + m + 1) / 12)
     return rank_sum - n * m / 2 > _DOUBT * deviation
+
+
+def _worse(one: float, other: float) -> bool:
+    return one >= _LOSES_BY * other and one - other >= _WORTH_S
 
 
 def _warm_up(side: Contender, budget: Budget) -> int:

@@ -181,7 +181,8 @@ class _Worker:
 
 def main(arguments: list[str]) -> NoReturn:
     """Serve the supervisor at the other end of the two descriptors."""
-    faulthandler.enable()
+    # The listening thread has nothing to say about what an op died of.
+    faulthandler.enable(all_threads=False)
     faulthandler.register(signal.SIGUSR1, all_threads=True)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pipe = _Pipe(*(int(each) for each in arguments))

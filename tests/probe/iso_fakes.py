@@ -114,6 +114,10 @@ class FakeRunner:
     def exhausts(self) -> None:
         raise MemoryError("wanted too much")
 
+    def talks_and_dies(self) -> None:
+        os.write(2, "".join(f"line {number}\n" for number in range(100_000)).encode())
+        os.abort()
+
     def dies_of_memory(self) -> None:
         sys.stderr.write("terminate called: std::bad_alloc\n")
         sys.stderr.flush()

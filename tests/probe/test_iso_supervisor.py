@@ -71,6 +71,15 @@ def test_a_hang_is_ended_and_its_place_is_shown() -> None:
     others_are_fine(found, "hang")
 
 
+def test_a_talkative_death_is_quoted_at_both_ends() -> None:
+    death = outcomes([call("fake::talks_and_dies")])["talks_and_dies 0"].death
+    assert death is not None
+    assert death.stderr.startswith("line 0\nline 1\n")
+    assert "\n…\n" in death.stderr
+    assert "in talks_and_dies" in death.stderr
+    assert len(death.stderr) < 5000
+
+
 def test_an_op_that_fails_only_after_another() -> None:
     found = outcomes(among_others("poison", "spoilt_by_poison"))
     guilty = found["spoilt_by_poison 0"]
