@@ -94,6 +94,11 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
         parse_inputs(settings.inputs)
     _check_device(settings.device)
     host = this_host(os.environ)
+    if host.torch is None:
+        raise UsageError(
+            "torch is not installed in the Python that runs opscan",
+            remedy="Install opscan where your project runs, or `pip install opscan-metal[torch]`.",
+        )
     targets, notes = choose_targets(settings.target, host)
     return Plan(
         arguments=models,

@@ -14,6 +14,7 @@ from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 
 __all__ = [
     "FALLBACK_VARIABLE",
+    "FLOAT64_MESSAGE",
     "judge",
     "makes_wide",
     "on_target",
@@ -22,6 +23,9 @@ __all__ = [
 ]
 
 FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
+
+FLOAT64_MESSAGE = "MPS framework doesn't support float64"
+"""Part of the TypeError's text, in the library of every release; a test looks for it."""
 
 _WIDE = frozenset({"float64", "complex128"})
 _SPARSE_KEYS = {
@@ -121,12 +125,13 @@ def _foreign(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
 
 
 def _wide(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
+    """Every release holds `FLOAT64_MESSAGE`, raised wherever a float64 tensor would be made."""
     if not (dtypes := wide_dtypes(call)):
         return None
     return Verdict(
         target=target.id,
         status="unsupported",
-        evidence="inferred",
+        evidence="database" if "float64" in dtypes else "inferred",
         reason=f"MPS has no {' or '.join(dtypes)}: torch raises TypeError",
     )
 

@@ -154,6 +154,16 @@ def test_bad_usage_is_2_before_anything_runs(
     assert child.jobs == []
 
 
+def test_a_scan_needs_torch_and_says_so(
+    invoke: Invoke, child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opdb.installed.version", lambda: None)
+    found = invoke("clean.py", *OLD)
+    assert (found.code, found.out, child.jobs) == (2, "", [])
+    assert "torch is not installed" in found.err
+    assert "opscan-metal[torch]" in found.err
+
+
 def test_the_newest_release_is_the_default_and_the_report_says_so(
     invoke: Invoke, child: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:

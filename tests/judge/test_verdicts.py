@@ -108,13 +108,17 @@ def test_an_op_without_tensors_is_judged() -> None:
     assert verdict(bare).status == "unsupported"
 
 
-@pytest.mark.parametrize("dtype", ["float64", "complex128"])
-def test_wide_dtypes_on_the_target_are_unsupported_even_with_a_kernel(dtype: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "evidence"), [("float64", "database"), ("complex128", "inferred")]
+)
+def test_wide_dtypes_on_the_target_are_unsupported_even_with_a_kernel(
+    dtype: str, evidence: str
+) -> None:
     wide = spec(dtype=dtype)
     for op in (call("aten::mm", wide), call("aten::mm", outputs=(wide,))):
         for target in (TORCH_29, WITH_FALLBACK):
             found = verdict(op, target)
-            assert found.status == "unsupported"
+            assert (found.status, found.evidence) == ("unsupported", evidence)
             assert dtype in found.reason
     assert wide_dtypes(call("aten::mm", wide, wide)) == [dtype]
 
