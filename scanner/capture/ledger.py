@@ -124,9 +124,13 @@ class Ledger:
     def _outcome(self, entry: str) -> Captured | NotCaptured | None:
         if entry in self.failures:
             return self.failures[entry]
-        if graphs := self.graphs.get(entry):
-            return Captured(name=self.names[entry], entry=entry, graphs=graphs)
-        return None
+        graphs = self.graphs.get(entry)
+        if not graphs:
+            return None
+        if len(graphs) < self.profiles:
+            missing = f"only {len(graphs)} of {self.profiles} ways to dispatch it were captured"
+            return NotCaptured(name=self._name(entry), entry=entry, message=missing)
+        return Captured(name=self.names[entry], entry=entry, graphs=graphs)
 
     def _locate(self, candidates: tuple[CandidateInfo, ...], notes: tuple[str, ...]) -> None:
         self.located = True
