@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from scanner.backends.interface import DeviceFacts
 from scanner.probe.protocol import Broken, Outcome, Result
+from scanner.records import Measurement
 
-__all__ = ["not_run", "outcome_of", "unreadable"]
+__all__ = ["measurement_of", "not_run", "outcome_of", "unreadable"]
 
 
 def outcome_of(key: str, message: Result | Broken) -> Outcome:
@@ -35,6 +37,17 @@ def _broken(key: str, message: Broken) -> Outcome:
         status="unknown",
         reason=f"{doing}: {message.error}",
         detail={"traceback": message.traceback},
+    )
+
+
+def measurement_of(outcome: Outcome, facts: DeviceFacts) -> Measurement:
+    """What a report says about an outcome."""
+    said = msgspec.to_builtins(outcome)
+    kept = ("reason", "fallbacks", "warnings", "death", "seconds")
+    return Measurement(
+        device=f"{facts.backend} ({facts.name}, {facts.framework}, {facts.os})",
+        status=outcome.status,
+        detail={**outcome.detail, **{name: said[name] for name in kept if said[name]}},
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from scanner.errors import UsageError
 from scanner.probe.limits import Launch, Limits
+from scanner.probe.outcomes import measurement_of
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
 from scanner.probe.store import open_store
@@ -155,6 +156,18 @@ def test_fallbacks_and_warnings_are_named() -> None:
     assert found["warns 0"].warnings == ("odd layout",)
     assert found["warns 0"].status == "native"
     others_are_fine(found, "falls_back", "falls_back_in_a_thread", "warns")
+
+
+def test_an_outcome_as_a_measurement_of_a_report() -> None:
+    found = outcomes(among_others("abort", "falls_back"))
+    crash = measurement_of(found["abort 0"], FACTS)
+    assert crash.device == "fake (Fake 1, fake 1.0, fake os)"
+    assert crash.status == "crash"
+    assert crash.detail["death"]["what"] == "SIGABRT"
+    fallback = measurement_of(found["falls_back 0"], FACTS).detail
+    assert fallback["fallbacks"] == ("fake::falls_back",)
+    assert fallback["number"] == 0
+    assert "death" not in fallback
 
 
 def test_many_faults_at_once_with_several_workers() -> None:
