@@ -12,8 +12,8 @@ from scanner.errors import DataError
 __all__ = ["problems", "report"]
 
 _VALUES = {
-    "key": {"MPS", "SparseMPS", "SparseCsrMPS"},
-    "function": {"kernel", "fallback", "raises"},
+    "key": {"MPS", "MPS.python", "SparseMPS", "SparseCsrMPS"},
+    "function": {"kernel", "fallback", "raises", "decomposition"},
     "composite": {"implicit", "explicit", "nonfunctional", "raises", "none"},
     "cpu": {"cpu", "-"},
     "variant": {"functional", "inplace", "out", "mutable"},

@@ -17,6 +17,10 @@ _CURES: dict[Support, tuple[Support, ...]] = {
 }
 
 
+_LIBRARY = "torch/lib/libtorch_cpu.dylib"
+_SOURCES = {"decomposition": "torch/backends/mps/__init__.py"}
+
+
 def fact(name: str, release: str, key: str) -> OpFact:
     """Everything known about an overload (plain name) in a known release."""
     place = store.default.places[release]
@@ -39,7 +43,7 @@ def fact(name: str, release: str, key: str) -> OpFact:
         reason=reason if known.exists else _absent(name, release),
         exists=known.exists,
         key=key,
-        source=f"torch/lib/libtorch_cpu.dylib of {wheel}",
+        source=f"{_SOURCES.get(known.registered, _LIBRARY)} of {wheel}",
         cpu=known.cpu,
         **fields,
     )
@@ -92,10 +96,11 @@ def _basis(name: str, place: int, key: str) -> Basis:
 
 
 def _registered(name: str, place: int, key: str) -> str:
-    for span in _spans(tables.MPS, name):
-        if span.values[0] == key and span.holds(place):
-            return span.values[1]
-    return ""
+    """What serves the key: a kernel registered from Python replaces the library's."""
+    found = {
+        span.values[0]: span.values[1] for span in _spans(tables.MPS, name) if span.holds(place)
+    }
+    return found.get(f"{key}.python") or found.get(key, "")
 
 
 @cache

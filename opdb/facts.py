@@ -36,8 +36,8 @@ class OpFact(msgspec.Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
     reason: str
     exists: bool
-    registered: Literal["kernel", "fallback", "raises"] | None = None
-    """What is registered for the dispatch key itself."""
+    registered: Literal["kernel", "fallback", "raises", "decomposition"] | None = None
+    """What is registered for the dispatch key itself; a decomposition is written in Python."""
     key: str = "MPS"
     source: str = ""
     """What was read: a wheel's library, or a YAML file."""
@@ -64,7 +64,7 @@ class Basis(NamedTuple):
 
     exists: bool = False
     registered: str = ""
-    """kernel, fallback, raises, or empty."""
+    """kernel, fallback, raises, decomposition, or empty."""
     composite: str = "none"
     """implicit, explicit, nonfunctional, raises, or none."""
     calls: tuple[str, ...] = ()
@@ -137,6 +137,10 @@ _REGISTERED: dict[str, tuple[Support, str]] = {
         "registered to run on the CPU whatever the settings: inputs are copied there, results back",
     ),
     "raises": ("unsupported", "what is registered only raises an error"),
+    "decomposition": (
+        "composite",
+        "torch registers a decomposition for MPS in Python, which calls other operators",
+    ),
 }
 _COMPOSITE = {
     "implicit": "decomposed into other operators before a device is chosen",

@@ -51,11 +51,12 @@ class Table(NamedTuple):
 
 
 RELEASES = Table("releases", ("release", "wheel", "sha256", "counts", "tracker"), 1)
-"""`counts` is `MPS=930,SparseMPS=161,SparseCsrMPS=13,ops=3120`; `tracker` is the issue that the
-error message of a missing MPS kernel links."""
+"""`counts` is `MPS=930,SparseMPS=161,SparseCsrMPS=13,MPS.python=0,ops=3120`; `tracker` is the
+issue that the error message of a missing MPS kernel links."""
 
 MPS = Table("mps", ("op", "key", "function", "releases"), 2)
-"""What is registered for MPS: `function` is `kernel`, `fallback` or `raises`."""
+"""What is registered for MPS: `function` is `kernel`, `fallback`, `raises`, or, under the key
+`MPS.python`, `decomposition`: torch replaces the library's kernel by Python when it is imported."""
 
 OPS = Table("ops", ("op", "composite", "calls", "cpu", "releases"), 1)
 """Every overload. `composite` is the kernel for all backends: `implicit`, `explicit`,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from opdb.build.call_graph import CertainCalls
 from opdb.build.control_flow import Flow
 from opdb.build.macho import Image
+from opdb.build.python_kernels import FILE, KEY, python_kernels
 from opdb.build.registrations import (
     Registration,
     catch_all,
@@ -43,7 +44,7 @@ class Facts(NamedTuple):
     """What one wheel says. Overloads by plain name."""
 
     registered: dict[tuple[str, str], str]
-    """(overload, dispatch key of MPS) → kernel, fallback or raises."""
+    """(overload, dispatch key of MPS) → kernel, fallback, raises, or decomposition (in Python)."""
     composite: dict[str, str]
     """Overload → implicit, explicit, nonfunctional, raises or none. The keys are all overloads."""
     calls: dict[str, frozenset[str]]
@@ -63,10 +64,10 @@ def derive(wheel: Path) -> Facts:
     DataError when the wheel lacks a file or its code has a shape that is not understood.
     """
     try:
-        with _members(wheel) as (library, yaml):
+        with _members(wheel) as (library, yaml, python):
             image = Image(library)
             try:
-                return _read(image, declared(load(yaml)))
+                return _read(image, declared(load(yaml)), python_kernels(python))
             finally:
                 image.close()
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
@@ -77,13 +78,14 @@ def derive(wheel: Path) -> Facts:
 
 
 @contextmanager
-def _members(wheel: Path) -> Iterator[tuple[Path, Path]]:
-    """The library and the YAML of a wheel, unpacked for a while."""
+def _members(wheel: Path) -> Iterator[tuple[Path, Path, str]]:
+    """Library and YAML of a wheel, unpacked for a while, and the text that sets MPS up."""
     with TemporaryDirectory(prefix="opdb-") as folder, zipfile.ZipFile(wheel) as archive:
-        yield Path(archive.extract(_LIBRARY, folder)), Path(archive.extract(_YAML, folder))
+        library, yaml = (Path(archive.extract(name, folder)) for name in (_LIBRARY, _YAML))
+        yield library, yaml, archive.read(FILE).decode()
 
 
-def _read(image: Image, yaml: dict[str, Declared]) -> Facts:
+def _read(image: Image, yaml: dict[str, Declared], python: frozenset[str]) -> Facts:
     if catch_all(image) != {"mps_fallback", "mps_error_fallback"}:
         raise ValueError(f"unknown catch-all for MPS: {catch_all(image)}")
     found = list(registrations(image, frozenset((*BACKENDS, *_COMPOSITE, "CPU"))))
@@ -96,7 +98,8 @@ def _read(image: Image, yaml: dict[str, Declared]) -> Facts:
     kinds = {name: _kind(one, flow) for name, one in chosen.items()}
     followed = [one for one in chosen.values() if kinds[one.name] in ("explicit", "nonfunctional")]
     return Facts(
-        registered={(o.name, o.key): _function(o, flow) for o in found if o.key in BACKENDS},
+        registered={(o.name, o.key): _function(o, flow) for o in found if o.key in BACKENDS}
+        | {(name, KEY): "decomposition" for name in python},
         composite=dict.fromkeys(defined, "none") | kinds,
         calls={one.name: certain.of(one.entry) - {one.name} for one in followed},
         cpu=frozenset(one.name for one in found if one.key == "CPU"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from opdb import intervals, tables
 from opdb.build.derive import BACKENDS, Facts
+from opdb.build.python_kernels import KEY
 
 __all__ = ["Rows", "provenance", "read", "render", "rows"]
 
@@ -38,7 +39,8 @@ def _groups(facts: Facts) -> dict[str, str]:
 def provenance(release: str, wheel: Path, sha256: str, facts: Facts) -> tuple[str, ...]:
     """The line of one release in `releases.tsv`."""
     counts = Counter(key for _, key in facts.registered)
-    listed = [f"{key}={counts[key]}" for key in BACKENDS] + [f"ops={len(facts.composite)}"]
+    keys = (*BACKENDS, KEY)
+    listed = [f"{key}={counts[key]}" for key in keys] + [f"ops={len(facts.composite)}"]
     return release, wheel.name, sha256, ",".join(listed), facts.tracker
 
 

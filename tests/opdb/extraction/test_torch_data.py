@@ -68,8 +68,8 @@ def test_two_releases_become_sorted_intervals(tmp_path):
         "t\tfunctional\tt\tview\t2.0.1..",
     ]
     assert [line.split("\t")[:1] + line.split("\t")[3:4] for line in body["releases.tsv"]] == [
-        ["2.0.0", "MPS=1,SparseMPS=0,SparseCsrMPS=0,ops=2"],
-        ["2.0.1", "MPS=2,SparseMPS=0,SparseCsrMPS=0,ops=3"],
+        ["2.0.0", "MPS=1,SparseMPS=0,SparseCsrMPS=0,MPS.python=0,ops=2"],
+        ["2.0.1", "MPS=2,SparseMPS=0,SparseCsrMPS=0,MPS.python=0,ops=3"],
     ]
     assert check.problems(save(tmp_path, files)) == []
 
