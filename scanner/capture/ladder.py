@@ -35,7 +35,7 @@ from scanner.capture.protocol import (
 )
 from scanner.capture.step import chosen_mode, record_step
 from scanner.capture.world import Placement, Rung, world
-from scanner.errors import CaptureError, OpscanError
+from scanner.errors import CaptureError, OpscanError, SourceError, UsageError
 from scanner.locate.interface import Candidate, Found, NeedsValues, Subject
 from scanner.records import Capture, OpGraph, Unseen
 
@@ -252,6 +252,7 @@ def _failed(model: _Pending) -> Failed:
         remedy=remedy
         or "Run one step of it in plain Python on the CPU; opscan needs that to work.",
         attempts=tuple(model.attempts),
+        unreadable=isinstance(error, SourceError | UsageError),
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from scanner.errors import LocateError
+from scanner.errors import LocateError, SourceError
 from scanner.locate.construct import HOOK_EXAMPLE, is_constructible
 from scanner.locate.context import Context, is_module_class
 from scanner.locate.hook import subject_of_hook
@@ -222,7 +222,7 @@ def _named(context: Context, name: str, options: LocateOptions, how: str = "") -
         return _function(context, name.removesuffix("()"), thing, options, how)
     if callable(thing) and not inspect.isclass(thing):
         return _object(context, name, thing, options, how)
-    raise LocateError(
+    raise SourceError(
         f"{context.display}: {name} is neither a model nor a function "
         f"(it is {_article(type(thing).__name__)})",
         remedy=_what_is_there(context),
@@ -263,7 +263,7 @@ def _what_is_there(context: Context) -> str:
 def _unknown_name(context: Context, name: str) -> LocateError:
     close = difflib.get_close_matches(name, _names(context), n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
-    return LocateError(f"{context.display} has no {name}{hint}", remedy=_what_is_there(context))
+    return SourceError(f"{context.display} has no {name}{hint}", remedy=_what_is_there(context))
 
 
 def _nothing(context: Context) -> LocateError:
@@ -273,6 +273,6 @@ def _nothing(context: Context) -> LocateError:
         "a factory such as build_model()",
         "an nn.Module subclass",
     )
-    return LocateError(
+    return SourceError(
         f"{context.display}: no model found; looked for {', '.join(looked)}", remedy=HOOK_EXAMPLE
     )

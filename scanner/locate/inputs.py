@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from scanner.errors import LocateError
+from scanner.errors import LocateError, UsageError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
 from scanner.locate.inference.entry import Entry, Inputs
@@ -74,14 +74,14 @@ def _given(entry: Entry, options: LocateOptions) -> Inputs:
     try:
         args, kwargs = make_inputs(spec, real=options.real)
     except (RuntimeError, OverflowError) as error:
-        raise LocateError(
+        raise UsageError(
             f"--inputs: a tensor of this size cannot be made: {error}",
             remedy="give smaller shapes",
         ) from error
     try:
         _signature(entry).bind(*args, **kwargs)
     except TypeError as error:
-        raise LocateError(
+        raise UsageError(
             f"--inputs does not fit {entry.shown} of {entry.name}: {error}",
             remedy=f'given was "{format_inputs(spec)}"; name the inputs as the parameters',
         ) from error

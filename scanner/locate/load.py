@@ -12,7 +12,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from scanner.errors import LocateError
+from scanner.errors import LocateError, SourceError
 from scanner.locate.blame import describe, needs_values, user_frame
 from scanner.locate.interface import Source
 from scanner.locate.reading.trees import read_source
@@ -99,11 +99,11 @@ def _parse(path: Path, cwd: Path) -> ast.Module:
     except SyntaxError as error:
         raise _syntax_error(error, shown) from error
     except (UnicodeDecodeError, ValueError) as error:
-        raise LocateError(
+        raise SourceError(
             f"{shown}: not a Python source file: {error}", remedy="name a text file in UTF-8"
         ) from error
     except OSError as error:
-        raise LocateError(
+        raise SourceError(
             f"{shown}: cannot be read: {error.strerror}", remedy="check its permissions"
         ) from error
 
@@ -113,7 +113,7 @@ def _syntax_error(error: SyntaxError, shown: str) -> LocateError:
     code = f"\n    {line.strip()}" if line else ""
     place = f"{shown}:{error.lineno}" if error.lineno else shown
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return LocateError(
+    return SourceError(
         f"{place}: syntax error: {error.msg}{code}",
         remedy=f"mend the file; opscan reads it as Python {version}",
     )
@@ -125,7 +125,7 @@ def _load_file(path: Path, cwd: Path) -> Loaded:
     name = _module_name(path)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise LocateError(f"{display_path(path, cwd)}: not a Python file", remedy=_GUARD_REMEDY)
+        raise SourceError(f"{display_path(path, cwd)}: not a Python file", remedy=_GUARD_REMEDY)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     shown = display_path(path, cwd)
@@ -231,18 +231,18 @@ def _missing_package(error: ModuleNotFoundError, name: str, shown: str, cwd: Pat
     place = f"{display_path(Path(frame.filename), cwd)}:{frame.lineno}" if frame else shown
     top = name.partition(".")[0]
     if top in sys.modules and name != top:
-        return LocateError(
+        return SourceError(
             f"{place}: the module {name} does not exist in the package {top}",
             remedy="check the spelling and the installed version; opscan must run in the "
             "environment that trains the model",
         )
     if name == shown or shown.startswith(f"{name}."):
-        return LocateError(
+        return SourceError(
             f"{shown}: no module named {name}",
             remedy="check the spelling; modules are looked up from the current directory and in "
             "the environment that opscan runs in",
         )
-    return LocateError(
+    return SourceError(
         f"{place}: the package {top} is not installed here",
         remedy=f"run opscan in the environment that trains the model, or "
         f"`pip install {_PACKAGES.get(top, top)}`; a package of your own is found from the "

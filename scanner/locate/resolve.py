@@ -7,7 +7,7 @@ import os
 import re
 from pathlib import Path
 
-from scanner.errors import LocateError, UsageError
+from scanner.errors import LocateError, SourceError, UsageError
 from scanner.locate.interface import Source
 from scanner.locate.search import model_files
 
@@ -82,9 +82,9 @@ def _existing(argument: str, path: Path, name: str | None, cwd: Path) -> list[So
     if path.is_dir():
         return _directory(argument, path, name, cwd)
     if not path.is_file():
-        raise LocateError(f"{argument}: neither a file nor a directory", remedy=_FORMS)
+        raise SourceError(f"{argument}: neither a file nor a directory", remedy=_FORMS)
     if path.suffix != ".py":
-        raise LocateError(
+        raise SourceError(
             f"{argument}: not a Python file", remedy=_KINDS.get(path.suffix.lower(), _FORMS)
         )
     return [Source(argument=argument, path=path, name=name)]
@@ -98,7 +98,7 @@ def _directory(argument: str, path: Path, name: str | None, cwd: Path) -> list[S
         )
     files = model_files(path)
     if not files:
-        raise LocateError(
+        raise SourceError(
             f"{argument}: no Python file below this directory defines a model",
             remedy="looked for files that mention torch and define an nn.Module subclass, a "
             "factory such as build_model() or opscan_model(); hidden directories, virtual "
@@ -117,7 +117,7 @@ def _missing(target: str, path: Path, cwd: Path) -> LocateError:
         similar = difflib.get_close_matches(path.name, sorted(names), n=3)
     if similar:
         paths = [display_path(path.parent / name, cwd) for name in similar]
-        return LocateError(f"{target}: no such file", remedy=f"did you mean {' or '.join(paths)}?")
-    return LocateError(
+        return SourceError(f"{target}: no such file", remedy=f"did you mean {' or '.join(paths)}?")
+    return SourceError(
         f"{target}: no such file", remedy="check the path; it is relative to the current directory"
     )
