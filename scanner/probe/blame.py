@@ -116,7 +116,7 @@ class Inquiry:
             return Step(follow=self)
         hint = ", perhaps for lack of memory" if death.what == "SIGKILL" else ""
         times = len(self._deaths) - len(self._own)
-        reason = f"its process was ended from outside {times} times ({death.what}{hint})"
+        reason = f"its process was ended {times} times by something else ({death.what}{hint})"
         return self._settle(
             Outcome(key="", status="unknown", reason=reason, death=self._evidence())
         )

@@ -20,6 +20,7 @@ from scanner.probe.protocol import (
     Broken,
     Bye,
     Death,
+    Idle,
     Message,
     Outcome,
     Ready,
@@ -172,9 +173,9 @@ class Crew:
             self._begun(life, message.index, news)
         elif isinstance(message, Result | Broken) and message.index == life.current:
             self._finished(life, message, news)
-        elif isinstance(message, Bye):
+        elif isinstance(message, Idle | Bye):
             self._garble(life, news)
-            if message.grown:
+            if isinstance(message, Bye) and message.grown:
                 self._notice("A worker had grown too large and was replaced.")
 
     def _begun(self, life: Life, index: int, news: News) -> None:

@@ -16,7 +16,17 @@ from typing import Any
 
 from scanner.backends import mps_facts
 from scanner.probe.limits import Launch
-from scanner.probe.protocol import Begin, Command, Death, DeathKind, Frames, Message, Setup, encode
+from scanner.probe.protocol import (
+    OWN_FAULT,
+    Begin,
+    Command,
+    Death,
+    DeathKind,
+    Frames,
+    Message,
+    Setup,
+    encode,
+)
 
 __all__ = ["WorkerProcess"]
 
@@ -26,7 +36,9 @@ _SAID_BYTES = 8192
 _HEAD_LINES = 12
 _TAIL_LINES = 20
 _DUMP_S = 0.3
-_OUTSIDE = {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGXCPU"}
+_OUTSIDE = frozenset(
+    {"SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGXCPU", f"exit code {OWN_FAULT}"}
+)
 
 
 class WorkerProcess:
@@ -157,10 +169,10 @@ def _environ(launch: Launch, device: str) -> Mapping[str, str]:
 
 
 def _kind(what: str, stderr: str) -> DeathKind:
-    if mps_facts.is_out_of_memory(stderr):
-        return "memory"
     if what in _OUTSIDE:
         return "outside"
+    if mps_facts.is_out_of_memory(stderr):
+        return "memory"
     return "exit" if what.startswith("exit") else "signal"
 
 

@@ -19,6 +19,7 @@ from scanner.backends.interface import DeviceFacts, Unusable
 from scanner.records import Status
 
 __all__ = [
+    "OWN_FAULT",
     "Begin",
     "Broken",
     "Bye",
@@ -27,6 +28,7 @@ __all__ = [
     "Death",
     "DeathKind",
     "Frames",
+    "Idle",
     "Message",
     "Outcome",
     "Ready",
@@ -38,13 +40,16 @@ __all__ = [
     "encode",
 ]
 
+OWN_FAULT = 86
+"""Exit code of a worker that fails by itself, which says nothing about any op."""
+
 _START = b"\x1e"
 _END = b"\n"
 _ENCODER = msgspec.json.Encoder()
 
 DeathKind = Literal["signal", "exit", "hang", "device", "memory", "outside"]
 """How a worker was lost. `device`: the process lives but its device does not; `memory`: it said so
-before it died; `outside`: a signal that other programs send, not one that a fault raises."""
+before it died; `outside`: a signal that other programs send, or a fault of the worker's own."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +144,10 @@ class Sick(_Message, frozen=True, kw_only=True, tag="sick"):
     reason: str
 
 
+class Idle(_Message, frozen=True, kw_only=True, tag="idle"):
+    """Everything given has been done: a result that has not arrived by now is lost."""
+
+
 class Bye(_Message, frozen=True, kw_only=True, tag="bye"):
     """The worker ends, having waited for late deaths."""
 
@@ -147,7 +156,7 @@ class Bye(_Message, frozen=True, kw_only=True, tag="bye"):
 
 
 Command = Setup | Run | Close
-Message = Ready | Refused | Begin | Result | Broken | Sick | Bye
+Message = Ready | Refused | Begin | Result | Broken | Sick | Idle | Bye
 
 
 class Death(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,12 +24,13 @@ import msgspec
 
 from scanner.backends import mps_facts
 from scanner.probe.protocol import (
+    OWN_FAULT,
     Begin,
     Broken,
     Bye,
     Command,
     Frames,
-    Message,
+    Idle,
     Ready,
     Refused,
     Result,
@@ -77,8 +78,8 @@ class _Pipe:
     def idle(self) -> bool:
         return self._queue.empty()
 
-    def send(self, *messages: Message) -> None:
-        data = b"".join(encode(message) for message in messages)
+    def send(self, *frames: bytes) -> None:
+        data = b"".join(frames)
         while data:
             data = data[os.write(self._results, data) :]
 
@@ -90,7 +91,7 @@ class _Worker:
         self._runner = runner
         self._cases = Path(setup.cases).open("rb")  # noqa: SIM115
         self._size = _resident() + runner.held()
-        self._unsent: list[Message] = []
+        self._unsent: list[bytes] = []
         self._armed = 0.0
 
     def serve(self) -> None:
@@ -110,7 +111,7 @@ class _Worker:
         said = os.fstat(_STDERR).st_size
         self._arm()
         # One write tells of the last result and the next beginning: it halves the wake-ups.
-        self._pipe.send(*self._unsent, Begin(index=command.index, said=said))
+        self._pipe.send(*self._unsent, encode(Begin(index=command.index, said=said)))
         self._unsent.clear()
         self._cases.seek(command.start)
         call = msgspec.json.decode(self._cases.read(command.size), type=OpCall)
@@ -119,12 +120,12 @@ class _Worker:
             self._linger()
         if isinstance(message, Broken) or message.status not in _HEALTHY:
             self._require_health(command.index)
-        self._unsent.append(message)
+        self._unsent.append(_encoded(message))
         if command.careful or self._pipe.idle:
             self._flush()
 
     def _flush(self) -> None:
-        self._pipe.send(*self._unsent)
+        self._pipe.send(*self._unsent, encode(Idle()))
         self._unsent.clear()
         faulthandler.cancel_dump_traceback_later()
         self._armed = 0.0
@@ -166,7 +167,7 @@ class _Worker:
         except Exception as error:
             reason = _first_line(error)
         if reason:
-            self._pipe.send(*self._unsent, Sick(index=index, reason=reason))
+            self._pipe.send(*self._unsent, encode(Sick(index=index, reason=reason)))
             os._exit(_SICK)
 
     def _linger(self) -> None:
@@ -176,7 +177,7 @@ class _Worker:
     def _close(self, *, grown: bool) -> None:
         self._flush()
         self._linger()
-        self._pipe.send(Bye(grown=grown))
+        self._pipe.send(encode(Bye(grown=grown)))
 
 
 def main(arguments: list[str]) -> NoReturn:
@@ -193,12 +194,22 @@ def main(arguments: list[str]) -> NoReturn:
         resource.setrlimit(resource.RLIMIT_AS, (setup.memory, setup.memory))
     runner = _runner(setup)
     if unusable := runner.check():
-        pipe.send(Refused(unusable=unusable))
+        pipe.send(encode(Refused(unusable=unusable)))
     else:
-        pipe.send(Ready(facts=runner.facts))
-        _Worker(pipe, setup, runner).serve()
+        pipe.send(encode(Ready(facts=runner.facts)))
+        _serve(_Worker(pipe, setup, runner))
     # What frameworks do at exit is of no interest, and some hang there.
     os._exit(0)
+
+
+def _serve(worker: _Worker) -> None:
+    """A fault of the worker itself must not look like one of the op in flight."""
+    try:
+        worker.serve()
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os._exit(OWN_FAULT)
 
 
 def _runner(setup: Setup) -> Runner:
@@ -206,6 +217,13 @@ def _runner(setup: Setup) -> Runner:
     factory: Any = getattr(importlib.import_module(module), name)
     runner: Runner = factory(setup.device, setup.options)
     return runner
+
+
+def _encoded(message: Result | Broken) -> bytes:
+    try:
+        return encode(message)
+    except (TypeError, ValueError) as error:
+        return encode(_broken(message.index, error))
 
 
 def _broken(index: int, error: Exception) -> Broken:

@@ -76,6 +76,12 @@ class FakeRunner:
             getattr(self, name)()
         if self.sick:
             return Ran(status="crash", reason="raised")
+        if name == "unencodable":
+            return Ran(status="native", reason="", detail={"what": object()})
+        if name == "environ":
+            variables = ("PYTORCH_ENABLE_MPS_FALLBACK", "OMP_NUM_THREADS")
+            told = {each: os.environ.get(each, "") for each in variables}
+            return Ran(status="native", reason="", detail=told)
         return Ran(status="native", reason="", detail={"number": call.attributes["number"]})
 
     def fine(self) -> None: ...
@@ -113,6 +119,32 @@ class FakeRunner:
 
     def exhausts(self) -> None:
         raise MemoryError("wanted too much")
+
+    def garbles(self) -> None:
+        """The result is lost on its way, each time."""
+        worker = sys.modules["__main__"]
+        pipe, send = worker._Pipe, worker._Pipe.send
+
+        def lose_one(self: Any, *frames: bytes) -> None:
+            kept = [frame for frame in frames if b'"type":"result"' not in frame]
+            if len(kept) < len(frames):
+                pipe.send = send
+            send(self, *kept)
+
+        pipe.send = lose_one
+
+    def garbles_once(self) -> None:
+        self._once(self.garbles)
+
+    def fails_its_worker(self) -> None:
+        def fail(self: Any) -> None:
+            raise ZeroDivisionError("a fault of opscan's own")
+
+        sys.modules["__main__"]._Worker._flush = fail
+        sys.modules["__main__"]._Worker._arm = fail
+
+    def eats(self) -> None:
+        bytearray(1 << 33)
 
     def talks_and_dies(self) -> None:
         os.write(2, "".join(f"line {number}\n" for number in range(100_000)).encode())
@@ -184,8 +216,8 @@ def outcomes(calls: list[OpCall], **options: Any) -> dict[str, Outcome]:
     """The last outcome of each op among `calls`, by op and number: `fine 3`."""
     from scanner.probe.plan import config_key
 
-    options = {"limits": QUICK, "workers": 1, "options": {}, **options}
-    launch = Launch(workers=options.pop("workers"), runner=RUNNER)
+    options = {"limits": QUICK, "workers": 1, "options": {}, "launch": {}, **options}
+    launch = Launch(workers=options.pop("workers"), runner=RUNNER, **options.pop("launch"))
     latest = {
         outcome.key: outcome
         for outcome in probe(calls, "cpu", options.pop("options"), launch=launch, **options)

@@ -133,6 +133,58 @@ def test_garbage_on_stdout_and_on_the_pipe_disturbs_nobody() -> None:
     others_are_fine(found, "garbage")
 
 
+@pytest.mark.parametrize("last", [False, True])
+def test_a_result_that_is_lost_on_its_way_is_fetched_again(tmp_path: Path, last: bool) -> None:
+    calls = [*fine(3), call("fake::garbles_once"), *([] if last else fine(3, start=3))]
+    found = outcomes(calls, options={"mark": str(tmp_path / "mark")})
+    assert {each.status for each in found.values()} == {"native"}
+    assert len(found) == len(calls)
+
+
+def test_a_result_that_never_arrives_is_unknown() -> None:
+    found = outcomes(among_others("garbles"))
+    assert found["garbles 0"].status == "unknown"
+    assert "garbled on its way 3 times" in found["garbles 0"].reason
+    others_are_fine(found, "garbles")
+
+
+def test_faults_of_the_worker_are_not_the_ops() -> None:
+    found = outcomes(among_others("unencodable", "fails_its_worker"))
+    assert found["unencodable 0"].status == "unknown"
+    assert "TypeError" in found["unencodable 0"].reason
+    assert {each.status for each in found.values()} <= {"native", "unknown"}
+    others_are_fine(found, "unencodable", "fails_its_worker")
+
+
+def test_address_space_can_be_limited() -> None:
+    limits = Limits(memory=1 << 32, case_s=5.0, linger_s=0.0)
+    found = outcomes(among_others("eats"), limits=limits)
+    assert found["eats 0"].status == "unknown"
+    assert found["eats 0"].reason.startswith("out of memory: MemoryError")
+    others_are_fine(found, "eats")
+
+
+@pytest.mark.parametrize(("fallback", "told"), [(True, "1"), (False, "0"), (None, "theirs")])
+def test_workers_are_told_whether_ops_may_fall_back(fallback: bool | None, told: str) -> None:
+    environ = {**os.environ, "PYTORCH_ENABLE_MPS_FALLBACK": "theirs"}
+    launch = {"fallback": fallback, "environ": environ}
+    found = outcomes([call("fake::environ")], launch=launch)
+    assert found["environ 0"].detail["PYTORCH_ENABLE_MPS_FALLBACK"] == told
+
+
+def test_workers_on_the_cpu_share_its_cores() -> None:
+    environ = {name: each for name, each in os.environ.items() if name != "OMP_NUM_THREADS"}
+    launch = {"environ": environ}
+    alone = outcomes([call("fake::environ")], launch=launch)
+    assert alone["environ 0"].detail["OMP_NUM_THREADS"] == ""
+    together = outcomes([call("fake::environ")], launch=launch, workers=2)
+    assert together["environ 0"].detail["OMP_NUM_THREADS"] == str(
+        max(1, (os.cpu_count() or 1) // 2)
+    )
+    assert Launch().count("mps") == Launch().count("cuda") == 1
+    assert Launch().count("cpu") == Launch().count("drill:nan=*") == 2
+
+
 def test_an_op_after_which_the_device_is_unusable() -> None:
     found = outcomes(among_others("sickens"))
     assert found["sickens 0"].status == "crash"
