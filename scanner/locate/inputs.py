@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from scanner.errors import LocateError, UsageError
+from scanner.errors import UsageError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
 from scanner.locate.inference.entry import Entry, Inputs

@@ -120,22 +120,24 @@ def _closure(classes: Iterable[type]) -> set[type]:
 def used_classes(target: Any) -> set[type]:
     """User-defined module classes that a class or function names in its body.
 
-    Annotations of attributes and parameters count: what is passed in is a part as well.
+    Annotations of attributes and parameters count, since what is passed in is a part as well; so
+    do the bodies of base classes.
     """
-    if target.__module__.split(".")[0] == "torch":
+    own = _named_classes(target)
+    for base in target.__mro__[1:] if inspect.isclass(target) else ():
+        own |= _named_classes(base)
+    return own - set(target.__mro__ if inspect.isclass(target) else ())
+
+
+def _named_classes(target: Any) -> set[type]:
+    if target.__module__.split(".")[0] in {"torch", "builtins", "abc", "typing"}:
         return set()
     node = definition(target)
     if node is None:
         return set()
     home = vars(sys.modules[target.__module__]) if target.__module__ in sys.modules else {}
     found = {_class_at(part, home) for part in ast.walk(node)}
-    mine = target if inspect.isclass(target) else None
-    bases = mine.__mro__ if mine is not None else ()
-    return {
-        cls
-        for cls in found
-        if cls is not None and is_module_class(cls) and cls not in bases and not _is_torch(cls)
-    }
+    return {cls for cls in found if cls is not None and is_module_class(cls) and not _is_torch(cls)}
 
 
 def _is_torch(cls: type) -> bool:

@@ -215,7 +215,8 @@ def test_a_factory_with_a_config(project: Project) -> None:
 def test_a_factory_that_returns_a_model_and_an_optimizer(project: Project) -> None:
     project.torch_file(
         net("a=1")
-        + "def build_model():\n    m = Net()\n    return m, torch.optim.SGD(m.parameters(), lr=0.5)\n"
+        + "def build_model():\n    m = Net()\n"
+        + "    return m, torch.optim.SGD(m.parameters(), lr=0.5)\n"
     )
     subject = project.build()
     assert type(subject.model).__name__ == "Net"

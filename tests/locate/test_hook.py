@@ -37,7 +37,8 @@ def test_named_inputs(project: Project) -> None:
 def test_loss_and_optimizer(project: Project) -> None:
     project.torch_file(
         hook(
-            "return net, torch.empty(2, 3), lambda out: out.sum(), torch.optim.SGD(net.parameters())"
+            "optimizer = torch.optim.SGD(net.parameters())\n"
+            "return net, torch.empty(2, 3), lambda out: out.sum(), optimizer"
         )
     )
     subject = project.build()

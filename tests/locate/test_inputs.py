@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scanner.errors import LocateError, UsageError
+from scanner.errors import UsageError
 from scanner.locate.inputs import as_arguments
 from tests.locate.conftest import Project, note
 
@@ -52,14 +52,14 @@ def test_a_spec_that_does_not_parse(project: Project) -> None:
 )
 def test_a_spec_that_does_not_fit(project: Project, spec: str, problem: str) -> None:
     project.torch_file(net())
-    with pytest.raises(LocateError) as caught:
+    with pytest.raises(UsageError) as caught:
         project.build(inputs=spec)
     assert caught.value.message == f"--inputs does not fit forward(x, scale) of Net: {problem}"
 
 
 def test_a_spec_too_large_to_make(project: Project) -> None:
     project.torch_file(net())
-    with pytest.raises(LocateError, match="cannot be made"):
+    with pytest.raises(UsageError, match="cannot be made"):
         project.build(inputs="9000000000000x9000000000000")
 
 

@@ -136,8 +136,9 @@ class Expressions:
     def _of_subscript(self, node: ast.Subscript) -> Any:
         return self.of(node.value)[self.of(node.slice)]
 
-    def _of_joinedstr(self, node: ast.JoinedStr) -> Any:
-        raise Unresolved(ast.unparse(node))
+    def _of_slice(self, node: ast.Slice) -> Any:
+        parts = (node.lower, node.upper, node.step)
+        return slice(*(None if part is None else self.of(part) for part in parts))
 
     def _of_attribute(self, node: ast.Attribute) -> Any:
         return getattr(self.of(node.value), node.attr)

@@ -160,9 +160,10 @@ class Values(Expressions):
 
     def _of_call(self, node: ast.Call) -> Any:
         name = called_name(node)
-        if name in {"parse_args", "parse_known_args"}:
-            parsed = self._parsed_args()
-            return parsed if name == "parse_args" else (parsed, [])
+        if name == "parse_known_args":
+            return self._parsed_args(), []
+        if name == "parse_args" or self._parses(name):
+            return self._parsed_args()
         if is_wrapper(name) and node.args:
             return self.of(node.args[0])
         if name in {"is_available", "is_built"} and root_name(node.func) == "torch":
@@ -172,6 +173,16 @@ class Values(Expressions):
             if isinstance(owner, torch.nn.Module):
                 return owner
         return self._build(self.of(node.func), node)
+
+    def _parses(self, name: str) -> bool:
+        """Whether a function of the file returns the parsed command line."""
+        return any(
+            called_name(call) == "parse_args"
+            for scope in self._scopes
+            if scope.name == name
+            for statement, call in calls_in(scope)
+            if isinstance(statement, ast.Return | ast.Assign)
+        )
 
     def _build(self, function: Any, node: ast.Call) -> Any:
         if not self._builds or not only_builds(function):

@@ -145,7 +145,7 @@ def test_sequence_lengths(project: Project, init: str, expected: int) -> None:
         (
             "self.l = nn.Linear(6, 4)",
             "x, edge_index",
-            "h = self.l(x); return torch.zeros_like(h).index_add(0, edge_index[1], h[edge_index[0]])",
+            "h = self.l(x); a, b = edge_index; return torch.zeros_like(h).index_add(0, b, h[a])",
             "x=16x6:float32,edge_index=2x40:int64[0,16]",
         ),
         (

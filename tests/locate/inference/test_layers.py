@@ -32,7 +32,7 @@ class Outer(nn.Module):
         self.stack = nn.Sequential(nn.ReLU(), nn.Sequential(nn.Linear(2, 2)))
         self.attn = nn.MultiheadAttention(4, 1)
 
-    def forward(  # noqa: PLR0917
+    def forward(
         self,
         ids: torch.Tensor,
         nested: torch.Tensor,

@@ -177,7 +177,7 @@ def test_clipping_of_another_model_is_not_taken(project: Project) -> None:
 def test_clipping_happens_at_the_user_s_line(project: Project) -> None:
     found = subject(
         project,
-        "def f(model):\n    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, norm_type='x')\n",
+        "def f(model):\n    nn.utils.clip_grad_norm_(model.parameters(), 1.0, norm_type='x')\n",
     )
     for parameter in found.model.parameters():
         parameter.grad = torch.zeros_like(parameter)
