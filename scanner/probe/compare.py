@@ -12,16 +12,18 @@ little more than one unit in the last place, which only many elements together c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from scanner.probe.finite import Category, categories, category_faults
+from scanner.probe.figures import Measured, figures
+from scanner.probe.finite import Categories, categories
 from scanner.probe.gain import gain_error
-from scanner.probe.outcome import OutputResult, Worst, number
-from scanner.probe.standards import Allowance, Standard, unit
+from scanner.probe.outcome import OutputResult
+from scanner.probe.standards import Standard, unit
 
 __all__ = ["Comparison", "Conditioning", "compare", "compare_exactly"]
 
@@ -55,36 +57,29 @@ def compare_exactly(name: str, device: Tensor, cpu: Tensor) -> Comparison:
     if device.is_floating_point() or device.is_complex():
         same = same | (device.isnan() & cpu.isnan())
     failing = ~same
-    count = int(failing.sum())
-    result = OutputResult(
-        name=name, passed=not count, standard="exact", raised=False, elements=device.numel()
-    )
-    if not count:
+    if not bool(failing.any()):
+        elements = device.numel()
+        result = OutputResult(
+            name=name, passed=True, standard="exact", raised=False, elements=elements
+        )
         return Comparison(result)
-    error = (_wide(device) - _wide(cpu)).abs().nan_to_num(nan=float("inf"))
+    wide = _wide(cpu)
+    error = (_wide(device) - wide).abs().nan_to_num(nan=torch.inf)
     error = torch.where(failing, error, 0.0)
-    return _failed(result, _Parts(device, _wide(cpu), cpu, error, error, None), failing)
+    measured = Measured(device, wide, cpu, error, error * torch.inf)
+    return Comparison(figures(name, "exact", measured, failing, passed=False), failing)
 
 
 @dataclass(frozen=True)
-class _Rule:
-    """A standard in one dtype."""
+class _Case:
+    """One output to be compared."""
 
-    standard: Standard
-    allowance: Allowance
-    dtype: torch.dtype
-
-
-@dataclass
-class _Parts:
     device: Tensor
-    reference: Tensor
     cpu: Tensor
-    error: Tensor
-    """|device − reference|, zero where categories decide instead."""
-    excess: Tensor
-    """Error ÷ allowance."""
-    cpu_error: Tensor | None
+    raised: Tensor | None
+    standard: Standard
+    dtype: torch.dtype
+    kinds: Categories
 
 
 def compare(
@@ -95,141 +90,83 @@ def compare(
     standard: Standard,
     conditioning: Conditioning | None = None,
     dtype: torch.dtype | None = None,
+    spreads: bool = False,
 ) -> Comparison:
     """Compares one floating output; all tensors are dense, on the CPU and of one shape.
 
     `raised` is None when no wider reference exists: the CPU then counts as right, and the
     standard's floors alone decide. `dtype` is what was computed in, where the tensors are in a
-    wider one.
+    wider one. `spreads`: see `categories`.
     """
-    rule = _Rule(standard, standard.allowance(dtype or cpu.dtype), dtype or cpu.dtype)
     if not device.numel():
         return Comparison(OutputResult(name=name, passed=True, standard=standard.kind))
-    kinds = categories(device, cpu, raised)
-    judged = _judge(device, cpu, raised, rule, kinds)
-    comparison = _concluded(name, judged, standard, kinds, raised is not None)
+    kinds = categories(device, cpu, raised, spreads=spreads)
+    case = _Case(device, cpu, raised, standard, dtype or cpu.dtype, kinds)
+    comparison = _judged(name, case, None)
     if comparison.result.passed or conditioning is None or kinds.faulty:
         return comparison
     moved = conditioning()
-    if moved is None:
-        return comparison
-    judged = _judge(device, cpu, raised, rule, kinds, moved)
-    return _concluded(name, judged, standard, kinds, raised is not None)
+    return comparison if moved is None else _judged(name, case, moved)
 
 
-@dataclass
-class _Judged:
-    parts: _Parts
-    rmse_factor: float
-    bias: float
-    biased: bool
+def _judged(name: str, case: _Case, moved: Tensor | None) -> Comparison:
+    measured = _measured(case, moved)
+    failing = case.kinds.failing(measured.excess > 1)
+    gain = gain_error(_wide(case.device), measured.reference, _wide(case.cpu), case.kinds.finite)
+    measured.bias = gain.bias
+    passed = not bool(failing.any()) and measured.rmse_factor <= 1 and not gain.significant
+    result = figures(name, case.standard.kind, measured, failing, passed=passed)
+    return Comparison(result, failing, tuple(case.kinds.faults()))
 
 
-def _judge(
-    device: Tensor,
-    cpu: Tensor,
-    raised: Tensor | None,
-    rule: _Rule,
-    kinds: Category,
-    moved: Tensor | None = None,
-) -> _Judged:
-    reference = kinds.reference(cpu, raised)
-    error = kinds.masked((_wide(device) - reference).abs())
-    cpu_error = kinds.masked((_wide(cpu) - reference).abs()) if raised is not None else None
-    magnitude = kinds.masked(reference.abs())
+def _measured(case: _Case, moved: Tensor | None) -> Measured:
+    masked = case.kinds.masked
+    reference = case.kinds.reference(case.cpu, case.raised)
+    magnitude = masked(reference.abs())
+    error = masked((_wide(case.device) - reference).abs())
+    error = error.masked_fill(_excused(case, magnitude), 0.0)
     scale = _rms(magnitude)
-    if cpu_error is not None and _rms(cpu_error) > _NONSENSE * scale:
-        cpu_error = None  # the CPU's kernel is wrong itself, and so no measure
-    bound = _bound(magnitude, scale, cpu_error, rule)
-    extra = 0.0
+    own = masked((_wide(case.cpu) - reference).abs()) if case.raised is not None else None
+    bound, allowed = _allowed(case, magnitude, scale, own)
     if moved is not None:
-        excuse = _excuse(kinds.masked(moved), magnitude, scale, rule)
-        bound, extra = bound + excuse, _rms(excuse)
-    rmse = _rms(error)
-    allowed = rule.allowance.rmse * unit(rule.dtype) * scale + extra + _steps(rule.dtype)
-    allowed += rule.standard.factor * _rms(cpu_error) if cpu_error is not None else 0.0
-    gain = gain_error(_wide(device), reference, _wide(cpu), kinds.finite)
-    parts = _Parts(device, reference, cpu, error, error / bound, cpu_error)
-    return _Judged(parts, rmse / allowed, gain.bias, gain.significant)
+        excuse = _excuse(masked(moved), magnitude, scale, case.standard)
+        bound, allowed = bound + excuse, allowed + _rms(excuse)
+    measured = Measured(case.device, reference, case.cpu, error, error / bound, own)
+    measured.rmse_factor = _rms(error) / allowed
+    return measured
 
 
-def _excuse(moved: Tensor, magnitude: Tensor, scale: float, rule: _Rule) -> Tensor:
+def _excused(case: _Case, magnitude: Tensor) -> Tensor:
+    """Elements that agree with the CPU to the bit, and subnormal results flushed to zero."""
+    tiny = torch.finfo(case.dtype).smallest_normal
+    return (case.device == case.cpu) | ((case.device == 0) & (magnitude < tiny))
+
+
+def _allowed(
+    case: _Case, magnitude: Tensor, scale: float, own: Tensor | None
+) -> tuple[Tensor, float]:
+    """What each element may be off by, and what all may be in the root mean square."""
+    allowance, epsilon = case.standard.allowance(case.dtype), unit(case.dtype)
+    steps = _TINY_STEPS * torch.finfo(case.dtype).smallest_normal * epsilon
+    bound = magnitude * (allowance.relative * epsilon) + (allowance.scale * scale * epsilon + steps)
+    allowed = allowance.rmse * epsilon * scale + steps
+    mean = _rms(own) if own is not None else 0.0
+    if own is None or mean > _NONSENSE * scale:
+        return bound, allowed  # a CPU kernel that is wrong itself is no measure
+    return bound + case.standard.factor * own.clamp(min=mean), allowed + case.standard.factor * mean
+
+
+def _excuse(moved: Tensor, magnitude: Tensor, scale: float, standard: Standard) -> Tensor:
     """What an ill-conditioned result may be off by: a few times what a rounding of its inputs does.
 
     Never so much that a lost result could pass; of a stepped op, a whole step, but only where the
     inputs are at one.
     """
-    if rule.standard.kind == "stepped":
+    if standard.kind == "stepped":
         return _MOVES * moved
-    excuse = _MOVES * moved.clamp(min=_rms(moved))
-    return torch.minimum(excuse, _LOST * magnitude.clamp(min=scale))
-
-
-def _bound(magnitude: Tensor, scale: float, cpu_error: Tensor | None, rule: _Rule) -> Tensor:
-    allowance = rule.allowance
-    floor = (allowance.relative * magnitude + allowance.scale * scale) * unit(rule.dtype)
-    floor = floor + _steps(rule.dtype)
-    if cpu_error is None:
-        return floor
-    return floor + rule.standard.factor * cpu_error.clamp(min=_rms(cpu_error))
-
-
-def _concluded(
-    name: str, judged: _Judged, standard: Standard, kinds: Category, raised: bool
-) -> Comparison:
-    parts = judged.parts
-    failing = (parts.excess > 1) | kinds.faults
-    count = int(failing.sum())
-    passed = not count and judged.rmse_factor <= 1 and not judged.biased
-    result = OutputResult(
-        name=name,
-        passed=passed,
-        standard=standard.kind,
-        raised=raised,
-        elements=parts.device.numel(),
-        rmse_factor=number(judged.rmse_factor),
-        bias=judged.bias,
-    )
-    return _failed(result, parts, failing, tuple(category_faults(kinds)))
-
-
-def _failed(
-    result: OutputResult,
-    parts: _Parts,
-    failing: Tensor,
-    faults: tuple[tuple[str, int], ...] = (),
-) -> Comparison:
-    """Adds the statistics; they are the same whether the output passes or fails."""
-    excess = torch.where(failing & (parts.excess <= 1), torch.inf, parts.excess)
-    place = int(excess.reshape(-1).argmax())
-    index = tuple(int(i) for i in torch.unravel_index(torch.tensor(place), parts.device.shape))
-    count = int(failing.sum())
-    largest = float(_wide(parts.reference).abs().nan_to_num(0, 0, 0).max())
-    worst = float(parts.error.max())
-    relative = parts.error / parts.reference.abs()
-    statistics = OutputResult(
-        name=result.name,
-        passed=result.passed,
-        standard=result.standard,
-        raised=result.raised,
-        count=count,
-        elements=result.elements,
-        share=count / max(result.elements, 1),
-        error_factor=number(float(excess.max())),
-        rmse_factor=result.rmse_factor,
-        bias=result.bias,
-        max_absolute=number(worst),
-        max_relative=number(float(relative.nan_to_num(0, 0, 0).max())),
-        cpu_absolute=number(float(parts.cpu_error.max()) if parts.cpu_error is not None else 0.0),
-        min_tolerance=number(worst / largest if largest else (float("inf") if worst else 0.0)),
-        worst=Worst(
-            index=index,
-            device=number(parts.device[index].item()),
-            reference=number(parts.reference[index].item()),
-            cpu=number(parts.cpu[index].item()),
-        ),
-    )
-    return Comparison(statistics, failing, faults)
+    typical = _rms(moved)
+    limit = _LOST * magnitude.clamp(min=max(scale, typical))  # a result may be nothing but noise
+    return torch.minimum(_MOVES * moved.clamp(min=typical), limit)
 
 
 def _wide(tensor: Tensor) -> Tensor:
@@ -237,9 +174,4 @@ def _wide(tensor: Tensor) -> Tensor:
 
 
 def _rms(values: Tensor) -> float:
-    return float(values.square().mean().sqrt()) if values.numel() else 0.0
-
-
-def _steps(dtype: torch.dtype) -> float:
-    info = torch.finfo(dtype)
-    return _TINY_STEPS * info.smallest_normal * info.eps
+    return float(torch.linalg.vector_norm(values)) / math.sqrt(max(values.numel(), 1))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from scanner.probe.expected import same_bits
 from scanner.probe.layout import covered
 from scanner.probe.outcome import Detection
 from scanner.probe.rebuild import Operands
@@ -129,23 +130,15 @@ def _bytes(storage: Tensor) -> Tensor:
 
 def ignored(where: str, device: Tensor, before: Tensor, cpu: Tensor) -> Iterator[Detection]:
     """An argument that the CPU changed and the device left as it was."""
-    if _same(device, before) and not _same(cpu, before):
+    if same_bits(device, before) and not same_bits(cpu, before):
         message = "the op returned without writing its argument"
         yield Detection(kind="in-place-ignored", where=where, message=message)
 
 
 def nondeterministic(where: str, first: Tensor, second: Tensor) -> Iterator[Detection]:
     """Equal inputs that gave different bits."""
-    if _same(first, second):
+    if same_bits(first, second):
         return
     count = int((~((first == second) | ((first != first) & (second != second)))).sum())
     message = f"{count} of {first.numel()} elements differ between two runs on equal inputs"
     yield Detection(kind="nondeterministic", where=where, message=message)
-
-
-def _same(left: Tensor, right: Tensor) -> bool:
-    if left.shape != right.shape or left.dtype != right.dtype:
-        return False
-    if torch.equal(left, right):
-        return True
-    return bool(((left == right) | ((left != left) & (right != right))).all())

@@ -13,7 +13,7 @@ from scanner.probe.schema import Schema
 from scanner.probe.standards import Standard, unit
 from scanner.records import OpCall
 
-__all__ = ["Expected", "copied", "perturbed"]
+__all__ = ["Expected", "copied", "dense", "flushed", "perturbed", "same_bits"]
 
 _PERTURBATIONS = 2
 
@@ -56,6 +56,24 @@ class Expected:
             return None
         results = evaluate(self.schema, lifted(self.schema, self.call), wide.tensors, raised=True)
         return None if results.error is not None else results
+
+    @cached_property
+    def finite_inputs(self) -> bool:
+        """Whether no input holds an infinity or NaN."""
+        floating = (t for t in self.operands.tensors if t.is_floating_point() or t.is_complex())
+        return all(bool(dense(tensor).isfinite().all()) for tensor in floating)
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the CPU gives the same bits again: some kernels leave results uninitialised."""
+        if not self.standard.compares_values:
+            return True
+        again = evaluate(self.schema, self.call, copied(self.operands).tensors)
+        first = self.cpu.outputs
+        return again.error is not None or all(
+            name in first and same_bits(dense(first[name]), dense(value))
+            for name, value in again.outputs.items()
+        )
 
     @property
     def _runs_on_cpu(self) -> bool:
@@ -127,6 +145,30 @@ def copied(operands: Operands) -> Operands:
         for tensor, group in zip(copies.tensors, copies.groups, strict=True)
     ]
     return Operands(tuple(tensors), copies.storages, copies.groups)
+
+
+def flushed(operands: Operands) -> Operands | None:
+    """The same operands with subnormal numbers as zeros; None when there are none."""
+    storages = []
+    for storage in operands.storages:
+        floating = storage.is_floating_point()
+        tiny = torch.finfo(storage.dtype).smallest_normal if floating else 0.0
+        storages.append(storage.masked_fill(storage.abs() < tiny, 0.0) if floating else storage)
+    pairs = zip(storages, operands.storages, strict=True)
+    if all(torch.equal(new.nan_to_num(), old.nan_to_num()) for new, old in pairs):
+        return None
+    return over_storages(operands, [storage.clone() for storage in storages])
+
+
+def same_bits(left: Tensor, right: Tensor) -> bool:
+    """Equal dtype, shape and values; any NaN equals any other, and zeros of either sign."""
+    if left.shape != right.shape or left.dtype != right.dtype:
+        return False
+    if torch.equal(left, right):
+        return True
+    if not (left.is_floating_point() or left.is_complex()):
+        return False
+    return bool(((left == right) | (left.isnan() & right.isnan())).all())
 
 
 def dense(tensor: Tensor) -> Tensor:

@@ -13,63 +13,80 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Category", "categories", "category_faults"]
+__all__ = ["Categories", "categories"]
 
 _FINITE, _NAN, _UP, _DOWN = 0, 1, 2, 3
 
 
-@dataclass
-class Category:
-    """For each element how it is to be judged."""
+@dataclass(frozen=True)
+class Categories:
+    """For each element how it is to be judged; masks are None where all elements are finite."""
 
-    finite: Tensor
+    finite: Tensor | None = None
     """Judged by its error."""
-    appears: Tensor
+    appears: Tensor | None = None
     """Not finite on the device where both references are, or of the wrong kind."""
-    vanishes: Tensor
+    vanishes: Tensor | None = None
     """Finite on the device where neither reference is."""
-    use_cpu: Tensor | None
+    use_cpu: Tensor | None = None
     """Where the raised reference is not finite and the CPU's result stands in for it."""
-
-    @property
-    def faults(self) -> Tensor:
-        """Elements whose category is wrong."""
-        return self.appears | self.vanishes
 
     @property
     def faulty(self) -> bool:
         """Whether any element's category is wrong."""
-        return bool(self.faults.any())
+        return any(True for _ in self.faults())
+
+    def faults(self) -> Iterator[tuple[str, int]]:
+        """Detectors that fire, with the number of elements."""
+        for detector, mask in (("nan-appears", self.appears), ("nan-vanishes", self.vanishes)):
+            count = int(mask.sum()) if mask is not None else 0
+            if count:
+                yield detector, count
+
+    def failing(self, others: Tensor) -> Tensor:
+        """A mask of elements whose category is wrong, added to another mask."""
+        if self.appears is None or self.vanishes is None:
+            return others
+        return others | self.appears | self.vanishes
 
     def reference(self, cpu: Tensor, raised: Tensor | None) -> Tensor:
         """What is right, in double precision."""
+        if raised is not None and self.use_cpu is None:
+            return raised
         wide = cpu.to(torch.complex128 if cpu.is_complex() else torch.float64)
-        if raised is None:
-            return wide
-        return raised if self.use_cpu is None else torch.where(self.use_cpu, wide, raised)
+        return wide if raised is None else torch.where(self.use_cpu, wide, raised)  # type: ignore[arg-type]
 
     def masked(self, values: Tensor) -> Tensor:
-        """Zero where the category decides, and where the CPU alone is not finite."""
+        """Zero where the category decides, and where the values are not finite."""
+        if self.finite is None:
+            return values
         return torch.where(self.finite, values, 0.0).nan_to_num(0.0, 0.0, 0.0)
 
 
-def categories(device: Tensor, cpu: Tensor, raised: Tensor | None) -> Category:
-    """Sorts the elements of one output."""
+def categories(
+    device: Tensor, cpu: Tensor, raised: Tensor | None, *, spreads: bool = False
+) -> Categories:
+    """Sorts the elements of one output.
+
+    With `spreads` a value that is not finite may reach elements that it does not reach on the CPU,
+    and infinities may become NaN on the way: sums over products with zero do that, depending on
+    the algorithm. It may still not vanish.
+    """
     wide = cpu if raised is None else raised
-    everything = device.isfinite() & cpu.isfinite() & wide.isfinite()
-    if bool(everything.all()):
-        none = torch.zeros_like(everything)
-        return Category(everything, none, none, None)
-    ours, theirs, right = _kind(device), _kind(cpu), _rounded_kind(wide, cpu.dtype)
+    # A sum is finite only if every term is; should it overflow, the long way gives the answer.
+    if bool((device.sum() + cpu.sum() + wide.sum()).isfinite()):
+        return Categories()
+    ours, theirs, right = _kind(device), _kind(cpu), _kind(wide.to(cpu.dtype))
     finite = ours == _FINITE
     allowed = (ours == theirs) | (ours == right)
     if raised is not None:
         # Past the largest number both rounding up and staying finite are right.
-        beyond = (right != _FINITE) & wide.isfinite()
-        allowed = allowed | (finite & beyond)
+        allowed = allowed | (finite & (right != _FINITE) & wide.isfinite())
+    if spreads:
+        allowed = allowed | ~finite
     wrong = ~allowed
     use_cpu = (~wide.isfinite()) & (theirs == _FINITE)
-    return Category(finite & allowed, wrong & ~finite, wrong & finite, use_cpu)
+    return Categories(finite & allowed, wrong & ~finite, wrong & finite, use_cpu)
 
 
 def _kind(tensor: Tensor) -> Tensor:
@@ -79,16 +96,3 @@ def _kind(tensor: Tensor) -> Tensor:
     kinds = torch.where(tensor.isnan(), _NAN, _FINITE)
     kinds = torch.where(tensor == torch.inf, _UP, kinds)
     return torch.where(tensor == -torch.inf, _DOWN, kinds)
-
-
-def _rounded_kind(wide: Tensor, dtype: torch.dtype) -> Tensor:
-    """The category that the value has once it is rounded to the dtype."""
-    return _kind(wide.to(dtype))
-
-
-def category_faults(kinds: Category) -> Iterator[tuple[str, int]]:
-    """Detectors that fire, with the number of elements."""
-    for detector, mask in (("nan-appears", kinds.appears), ("nan-vanishes", kinds.vanishes)):
-        count = int(mask.sum())
-        if count:
-            yield detector, count

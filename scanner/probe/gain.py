@@ -32,29 +32,33 @@ class Gain:
     significant: bool
 
 
-def gain_error(device: Tensor, reference: Tensor, cpu: Tensor, finite: Tensor) -> Gain:
-    """Tests double-precision values; elements that are not `finite` are left out."""
+def gain_error(
+    device: Tensor, reference: Tensor, cpu: Tensor, finite: Tensor | None = None
+) -> Gain:
+    """Tests double-precision values; elements that are not `finite` (None: all) are left out."""
     if reference.is_complex():
         return _complex(device, reference, cpu, finite)
-    weight = torch.where(finite, reference, 0.0).nan_to_num(0.0, 0.0, 0.0)
-    total = float(weight.abs().sum())
+    if finite is not None:
+        device, reference, cpu = (_kept(tensor, finite) for tensor in (device, reference, cpu))
+    total = float(reference.abs().sum())
     # Of subnormal size every digit is a rounding error.
     if not 1e-30 < total < 1e200:
         return Gain(0.0, False)
-    bias = _slope(device, weight, finite, total)
-    if abs(bias) < MIN_GAIN or abs(bias) <= _FACTOR * abs(_slope(cpu, weight, finite, total)):
+    bias = _slope(device, reference, total)
+    if abs(bias) < MIN_GAIN or abs(bias) <= _FACTOR * abs(_slope(cpu, reference, total)):
         return Gain(bias, False)
-    return Gain(bias, _significant(device, weight, finite, total, bias))
+    return Gain(bias, _significant(device, reference, total, bias))
 
 
-def _slope(values: Tensor, reference: Tensor, finite: Tensor, total: float) -> float:
-    excess = torch.where(finite, (values - reference) * reference.sign(), 0.0)
-    return float(excess.nan_to_num(0.0, 0.0, 0.0).sum()) / total
+def _kept(values: Tensor, finite: Tensor) -> Tensor:
+    return torch.where(finite, values, 0.0).nan_to_num(0.0, 0.0, 0.0)
 
 
-def _significant(
-    device: Tensor, reference: Tensor, finite: Tensor, total: float, bias: float
-) -> bool:
+def _slope(values: Tensor, reference: Tensor, total: float) -> float:
+    return float(((values - reference) * reference.sign()).sum()) / total
+
+
+def _significant(device: Tensor, reference: Tensor, total: float, bias: float) -> bool:
     effective = total**2 / max(float(reference.square().sum()), 1e-300)
     if effective < MIN_ELEMENTS:
         return False
@@ -63,7 +67,7 @@ def _significant(
     count = min(effective, float(distinct))
     if count < MIN_ELEMENTS:
         return False
-    residual = torch.where(finite, device - (1 + bias) * reference, 0.0).nan_to_num(0.0, 0.0, 0.0)
+    residual = device - (1 + bias) * reference
     spread = float(residual.square().sum()) ** 0.5 / total * (effective / count) ** 0.5
     return bool(abs(bias) > _critical(count) * spread)
 
@@ -73,6 +77,7 @@ def _critical(count: float) -> float:
     return 5.5 * (1 + 16 / count)
 
 
-def _complex(device: Tensor, reference: Tensor, cpu: Tensor, finite: Tensor) -> Gain:
+def _complex(device: Tensor, reference: Tensor, cpu: Tensor, finite: Tensor | None) -> Gain:
     ours, right, theirs = (torch.view_as_real(t.resolve_conj()) for t in (device, reference, cpu))
-    return gain_error(ours, right, theirs, finite.unsqueeze(-1).expand(ours.shape))
+    parts = None if finite is None else finite.unsqueeze(-1).expand(ours.shape)
+    return gain_error(ours, right, theirs, parts)

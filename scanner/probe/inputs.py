@@ -10,7 +10,7 @@ from torch import Tensor
 
 from scanner.probe.draws import Operand, seed_of
 from scanner.probe.layout import extent, independent
-from scanner.probe.rebuild import Operands, allocate, dtype_of
+from scanner.probe.rebuild import Operands, Unbuildable, allocate, dtype_of
 from scanner.probe.roles import role_of
 from scanner.probe.saved import SAVED, Values
 from scanner.probe.schema import Schema
@@ -41,7 +41,10 @@ def drawn(schema: Schema, call: OpCall, seed: int, alter: Alter | None = None) -
     operands = allocate(call, draw)
     saved = SAVED.get(schema.family)
     if saved is not None:
-        _overwrite(call, operands, saved(_values(call, operands)))
+        try:
+            _overwrite(call, operands, saved(_values(call, operands)))
+        except (RuntimeError, IndexError, TypeError) as error:
+            raise Unbuildable(f"what its forward op saved cannot be computed: {error}") from error
     return operands
 
 
@@ -50,6 +53,8 @@ def captured(call: OpCall, values: Sequence[Tensor]) -> Operands:
 
     def draw(place: int, shape: tuple[int, ...]) -> Tensor:
         value, spec = values[place].detach(), call.inputs[place]
+        if spec.layout != "strided":
+            return value
         if len(shape) == len(spec.shape) and all(map(int.__le__, shape, spec.shape)):
             return _cut(value, shape)  # expanded dimensions are written once
         return _by_place(value, spec)

@@ -13,7 +13,7 @@ from scanner.probe.attempt import Attempt
 from scanner.probe.compare import Comparison, compare, compare_exactly
 from scanner.probe.detectors import clobbered, failure_shapes, ignored, metadata
 from scanner.probe.distributions import Sample, distribution_faults
-from scanner.probe.expected import Expected, dense
+from scanner.probe.expected import Expected, dense, same_bits
 from scanner.probe.invariants import invariants
 from scanner.probe.outcome import Detection, OutputResult
 from scanner.probe.selection import selects_the_same
@@ -25,7 +25,10 @@ from scanner.probe.standards import (
     private_outputs,
 )
 
-__all__ = ["Judgement", "compared", "judge"]
+__all__ = ["Judgement", "add", "compared", "judge"]
+
+_LOCAL = frozenset({"exact", "pointwise", "stepped"})
+"""Kinds of op in which one element cannot reach others."""
 
 
 @dataclass
@@ -141,7 +144,7 @@ def _values(expected: Expected, run: Attempt, cpu: dict[str, Tensor], found: Jud
         for name, reference in cpu.items()
         if name in run.outputs and run.outputs[name].shape == reference.shape
     }
-    if all(_equal(ours, theirs) for ours, theirs in pairs.values()):
+    if all(same_bits(ours, theirs) for ours, theirs in pairs.values()):
         kind = expected.standard.kind
         found.outputs.extend(
             OutputResult(name=name, passed=True, standard=kind, elements=ours.numel())
@@ -152,11 +155,6 @@ def _values(expected: Expected, run: Attempt, cpu: dict[str, Tensor], found: Jud
         return
     for name, (ours, theirs) in pairs.items():
         _value(expected, name, ours, theirs, found)
-
-
-def _equal(ours: Tensor, theirs: Tensor) -> bool:
-    """Bit for bit but for the sign of zero; NaN is left to the full comparison."""
-    return ours.dtype == theirs.dtype and torch.equal(ours, theirs)
 
 
 def _through_invariants(
@@ -213,9 +211,16 @@ def compared(
     right = None
     if raised is not None and raised.shape == theirs.shape and raised.dtype != theirs.dtype:
         right = dense(raised).to(torch.complex128 if theirs.is_complex() else torch.float64)
-    moved = partial(expected.moved, name) if right is not None else None
-    computed = expected.cpu.outputs.get(name, theirs).dtype
-    return compare(name, ours, theirs, right, standard, moved, computed)
+    return compare(
+        name,
+        ours,
+        theirs,
+        right,
+        standard,
+        partial(expected.moved, name) if right is not None else None,
+        expected.cpu.outputs.get(name, theirs).dtype,
+        spreads=standard.kind not in _LOCAL and not expected.finite_inputs,
+    )
 
 
 def _excused(expected: Expected, name: str, ours: Tensor, theirs: Tensor) -> bool:

@@ -45,13 +45,10 @@ class Schema:
     """The op's name without namespace, overload, `_foreach_` and the in-place underscore."""
     foreach: bool
     tags: frozenset[str]
+    written: frozenset[str]
+    """Names of the arguments that the op changes."""
     views: bool
     """Whether it returns views of its arguments and changes none."""
-
-    @property
-    def written(self) -> frozenset[str]:
-        """Names of the arguments that the op changes."""
-        return frozenset(argument.name for argument in self.arguments if argument.written)
 
     @property
     def kind(self) -> str:
@@ -74,6 +71,7 @@ def schema_of(op: str) -> Schema:
         family=plain.removeprefix("_foreach_"),
         foreach=plain.startswith("_foreach_"),
         tags=frozenset(_tag(tag) for tag in func.tags),
+        written=frozenset(argument.name for argument in arguments if argument.written),
         views=_returns_views(func) and not any(argument.written for argument in arguments),
     )
 

@@ -21,8 +21,8 @@ __all__ = ["Allowance", "Kind", "Standard", "rounds", "standard_of", "unit"]
 Kind = Literal[
     "exact", "pointwise", "stepped", "contraction", "reduction", "linalg", "random", "undefined"
 ]
-"""exact: every bit. stepped: pointwise with jumps, as of the floor of a quotient. undefined: no values
-are promised."""
+"""exact: every bit. stepped: pointwise with jumps, as of the floor of a quotient. undefined: no
+values are promised."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from scanner.probe.draws import Operand
 from scanner.probe.indices import INDEX_ROLES
 from scanner.probe.inputs import Alter
 from scanner.probe.schema import Schema
+from scanner.probe.standards import standard_of
 from scanner.probe.structures import STRUCTURE_ROLES
 from scanner.records import OpCall, TensorSpec
 
@@ -53,7 +54,10 @@ def _subnormal(operand: Operand, values: Tensor) -> Tensor:
 
 
 def _huge(operand: Operand, values: Tensor) -> Tensor:
+    """Up to the largest number; for ops that multiply and add up, where that cannot overflow."""
     limit = torch.finfo(values.dtype).max
+    if "pointwise" not in operand.schema.tags:
+        limit = limit**0.5 / 8
     return (values.double().sign() * limit * (operand.unit() * 0.5 + 0.5)).to(values.dtype)
 
 
@@ -87,19 +91,25 @@ _TRIALS: dict[str, Alter] = {
 }
 
 
+_PLACES = frozenset({"grid", "random_samples", "p", "prob", "count", "offsets", "boundaries", "n"})
+"""Floating arguments that say where, how often or how likely; the others are data."""
+
+
 def trials_for(schema: Schema, call: OpCall) -> Iterator[tuple[str, Alter]]:
-    """Named alterations of drawn values; none for ops without floating data.
+    """Named alterations of drawn values; none for ops without floating data, or of chance.
 
     Indices, and matrices that must be of a kind, keep their values.
     """
-    if not any("float" in spec.dtype for spec in call.inputs):
+    floating = any("float" in spec.dtype for spec in call.inputs)
+    if not floating or not standard_of(schema, call).compares_values:
         return
     for name, alter in _TRIALS.items():
         yield name, _on_data(schema, alter)
 
 
 def _on_data(schema: Schema, alter: Alter) -> Alter:
-    fixed = {name for family, name in (*INDEX_ROLES, *STRUCTURE_ROLES) if family == schema.family}
+    roles = (*INDEX_ROLES, *STRUCTURE_ROLES)
+    fixed = _PLACES | {name for family, name in roles if family == schema.family}
 
     def altered(operand: Operand, values: Tensor) -> Tensor:
         if operand.name in fixed or not values.is_floating_point():
