@@ -68,6 +68,7 @@ class Crew:
         self._lives: list[Life] = []
         self._garbled: Counter[int] = Counter()
         self._hidden: Counter[int] = Counter()
+        self._judged: set[int] = set()
         self._failures = 0
         self._unusable: Unusable | None = None
         self.facts: DeviceFacts | None = None
@@ -205,7 +206,8 @@ class Crew:
         outcome = outcome_of(self._cases[message.index].key, message)
         inquiry = life.inquiry
         if inquiry is None:
-            news.outcomes.append(outcome)
+            # What an inquiry has found is not overturned by one more run that happens to pass.
+            news.outcomes += [] if message.index in self._judged else [outcome]
         elif not life.assigned:
             life.inquiry = None
             self._advance(inquiry.passed(outcome), news)
@@ -213,6 +215,7 @@ class Crew:
     def _advance(self, step: Step, news: News) -> None:
         for index, outcome in step.settled:
             news.outcomes.append(msgspec.structs.replace(outcome, key=self._cases[index].key))
+            self._judged.add(index)
             while index in self._queue:
                 self._queue.remove(index)
         if step.notice:
