@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "scanner.cli.explain",
     "db": "scanner.cli.db",
     "judge": "scanner.cli.judge",
+    "sweep": "scanner.cli.sweep",
     "render": "scanner.cli.render",
 }
 """Command → module; a module is imported when its command is used."""

@@ -153,6 +153,8 @@ def _scalar(kind: str, value: Any, device: torch.device | str) -> Any:
         return torch.device("cpu") if value == "cpu" else torch.device(device)
     if kind == "Generator":
         return None  # its state cannot be captured; the default generator stands in
+    if kind == "Tensor" and isinstance(value, int | float):
+        return value  # torch wraps a number itself, in a way that does not promote dtypes
     raise Unbuildable(f"an argument of type {kind} cannot be rebuilt")
 
 

@@ -1,0 +1,82 @@
+"""`opscan sweep`: every operator of PyTorch's own test database on one device."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from scanner.cli.messages import interruptible
+
+if TYPE_CHECKING:
+    from scanner.probe.protocol import Outcome
+    from scanner.probe.sweep import Sample, Swept
+
+__all__ = ["command"]
+
+_BAD = frozenset({"crash", "wrong", "nan"})
+
+
+@click.command("sweep", short_help="Run PyTorch's own samples of every op on a device.")
+@click.option("--device", required=True, metavar="NAME", help="mps, cuda, cpu or drill:SPEC.")
+@click.option("--ops", multiple=True, metavar="NAME", help="OpInfo name; default: all. Repeatable.")
+@click.option("--dtype", multiple=True, default=("float32",), show_default=True)
+@click.option("--samples", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--no-gradients", is_flag=True, help="Forward only.")
+@click.option("--journal", type=click.Path(path_type=Path), help="Resume from and append to FILE.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="One outcome a line, JSON.")
+def command(device: str, **options: Any) -> int:
+    """Run each configuration on the device against a CPU reference, and count what happens.
+
+    Exits with 1 when an op crashes or computes something wrong, with 3 when one stays unknown.
+    """
+    from scanner.backends.open import check_device_spec
+    from scanner.probe.sweep import op_infos, summarize
+
+    check_device_spec(device)
+    names = [name for name in options["ops"] if name != "all"]
+    with interruptible():
+        samples = op_infos(names, options["dtype"], options["samples"], os.environ)
+        outcomes = _probe(samples, device, options)
+    swept = summarize(samples, outcomes)
+    if options["output"]:
+        _write(options["output"], samples, outcomes)
+    click.echo(_text(swept, device))
+    return _exit_code(swept)
+
+
+def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[str, Outcome]:
+    from scanner.probe.supervisor import probe
+
+    calls = (sample.call for sample in samples)
+    chosen = {"gradients": not options["no_gradients"]}
+    found = probe(calls, device, chosen, journal=options["journal"])
+    return {outcome.key: outcome for outcome in found}
+
+
+def _write(path: Path, samples: list[Sample], outcomes: dict[str, Outcome]) -> None:
+    import msgspec
+
+    from scanner.probe.plan import config_key
+
+    rows = (
+        {"name": sample.name, "call": sample.call, "outcome": outcomes.get(config_key(sample.call))}
+        for sample in samples
+    )
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+
+def _text(swept: Swept, device: str) -> str:
+    total = sum(swept.by_status.values())
+    counts = ", ".join(f"{count} {status}" for status, count in swept.by_status.items())
+    bad = [f"  {status:<8} {name}" for name, status in swept.by_name.items() if status in _BAD]
+    head = f"{total} configurations of {len(swept.by_name)} entries on {device}: {counts}"
+    return "\n".join([head, *bad])
+
+
+def _exit_code(swept: Swept) -> int:
+    if _BAD & swept.by_status.keys():
+        return 1
+    return 3 if "unknown" in swept.by_status else 0
