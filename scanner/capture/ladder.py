@@ -11,6 +11,7 @@ Every rung loads the file anew in its own world, and takes only the models that 
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -49,6 +50,8 @@ RUNGS: tuple[tuple[Method, Rung], ...] = (
     ("export", "meta"),
 )
 """Methods from the cheapest to the dearest, each with the world it loads the file in."""
+_REASON = 200
+"""Characters of an exception's text that are quoted."""
 _REAL_SHARE = 0.25
 """Share of this machine's memory that a model's parameters may take with real values."""
 
@@ -238,7 +241,13 @@ def _reason(error: BaseException) -> str:
     if isinstance(cause, OpscanError):
         return cause.message
     text = str(cause).strip().splitlines()
-    return f"{type(cause).__name__}: {text[0]}" if text else type(cause).__name__
+    return f"{type(cause).__name__}: {_shortened(text[0])}" if text else type(cause).__name__
+
+
+def _shortened(text: str) -> str:
+    """torch explains itself at length; what happened stands in the first sentence."""
+    sentence = re.split(r"(?<=[.!?]) (?=[A-Z])", text, maxsplit=1)[0]
+    return sentence if len(sentence) <= _REASON else sentence[: _REASON - 1] + "…"
 
 
 def _failed(model: _Pending) -> Failed:

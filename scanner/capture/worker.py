@@ -76,13 +76,21 @@ def _climb(job: Job, guard: Guard) -> Iterator[Message]:
     yield from climb(
         Climb(
             find=loader.find,
-            source=job.source.argument,
+            source=_shown(job),
             mode=job.mode,
             profiles=job.profiles,
             skip=frozenset(job.skip),
             frames=frames,
         )
     )
+
+
+def _shown(job: Job) -> str:
+    """The source as reports name it: relative to the working directory where it lies below."""
+    path = job.source.path
+    if path and Path(path).is_relative_to(job.cwd):
+        return Path(path).relative_to(job.cwd).as_posix()
+    return job.source.argument.rpartition(":")[0] if job.source.name else job.source.argument
 
 
 def _source(job: Job) -> Source:

@@ -1,0 +1,107 @@
+"""Composite ops whose C++ body takes another branch on MPS, with that branch.
+
+Read off the calls and comparisons with the device type in each release's `at::native` functions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from scanner.capture.kernels import composite
+
+__all__ = ["BRANCHES"]
+
+_aten = torch.ops.aten
+
+
+def _lstm(input: Tensor, hx: list[Tensor], params: list[Tensor], *flags: Any) -> Any:
+    """`at::native::lstm` on MPS: one kernel for all layers and time steps."""
+    return _aten._lstm_mps(input, hx, params, *flags)[:3]
+
+
+def _rms_norm(
+    input: Tensor,
+    normalized_shape: list[int],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """`at::native::rms_norm` on MPS: fused, except with a weight where a gradient is needed."""
+    fused = _aten._fused_rms_norm.default
+    if _needs_composite_norm(input, weight):
+        return cast(Tensor, composite(fused, input, normalized_shape, weight, eps)[0])
+    return cast(Tensor, fused(input, normalized_shape, weight, eps)[0])
+
+
+def _needs_composite_norm(input: Tensor, weight: Tensor | None) -> bool:
+    channels_last = input.dim() in (4, 5) and not input.is_contiguous() and _channels_last(input)
+    mixed = weight is not None and weight.dtype != input.dtype
+    return (
+        channels_last
+        or input.is_complex()
+        or mixed
+        or (weight is not None and _wants_gradient(input, weight))
+    )
+
+
+def _channels_last(tensor: Tensor) -> bool:
+    form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+    return tensor.is_contiguous(memory_format=form)
+
+
+def _attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`at::native::scaled_dot_product_attention` on MPS: one kernel, in inference only."""
+    inputs = (query, key, value)
+    if dropout_p or _wants_gradient(*inputs) or any(x.is_nested for x in inputs):
+        return cast(
+            Tensor,
+            composite(
+                _aten.scaled_dot_product_attention.default, query, key, value, attn_mask,
+                dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa,
+            ),
+        )  # fmt: skip
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        attn_mask = torch.zeros_like(attn_mask, dtype=query.dtype).masked_fill_(
+            attn_mask.logical_not(), float("-inf")
+        )
+    kernel = _aten._scaled_dot_product_attention_math_for_mps
+    return cast(
+        Tensor,
+        kernel(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale)[0],
+    )
+
+
+def _one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
+    """`at::native::one_hot` on MPS: indices are not checked against the number of classes."""
+    if num_classes == -1:
+        num_classes = int(self.max().item()) + 1
+    result = torch.zeros((*self.shape, num_classes), dtype=self.dtype, device=self.device)
+    return result.scatter_(-1, self.unsqueeze(-1), 1)
+
+
+def _wants_gradient(*tensors: Tensor) -> bool:
+    return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+
+
+BRANCHES: dict[str, tuple[str, Any]] = {
+    "lstm.input": ("aten::_lstm_mps", _lstm),
+    "one_hot": ("", _one_hot),
+    "rms_norm": ("aten::_fused_rms_norm", _rms_norm),
+    "scaled_dot_product_attention": (
+        "aten::_scaled_dot_product_attention_math_for_mps",
+        _attention,
+    ),
+}
+"""Overload → the op that a release must register for it to take the branch (empty: all do)."""
