@@ -6,9 +6,8 @@ Whatever the op does short of ending the process becomes a `CaseResult`; an exce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import msgspec
 from torch import Tensor
@@ -18,14 +17,13 @@ from scanner.probe.attempt import Attempt, attempt
 from scanner.probe.detectors import nondeterministic
 from scanner.probe.expected import Expected, dense, flushed
 from scanner.probe.gradient_check import check_gradient
-from scanner.probe.inputs import captured, drawn
 from scanner.probe.judge import Judgement, judge
 from scanner.probe.outcome import CaseResult, Detection
 from scanner.probe.poison import PATTERNS, still_poisoned
 from scanner.probe.rebuild import Operands, Unbuildable
 from scanner.probe.schema import Schema, schema_of
 from scanner.probe.standards import private_outputs, standard_of
-from scanner.probe.stress import trials_for
+from scanner.probe.trials import CAPTURED, DRAWN, trials
 from scanner.probe.verdict import explain, failure_of, raised_status
 from scanner.records import OpCall
 
@@ -63,12 +61,13 @@ def run_case(
         return CaseResult(op=call.op, status="unknown", reason=str(error), seed=options.seed)
     worst: CaseResult | None = None
     names = []
-    for name, operands in _trials(schema, call, options, values):
+    cases = trials(schema, call, options.seed, values, stress=options.stress)
+    for name, operands in cases:
         if isinstance(operands, Unbuildable):
             result = CaseResult(op=call.op, status="unknown", reason=str(operands))
         else:
             case = _Case(schema, call, device, options, operands)
-            result = case.run(gradient=name in _PLAIN)
+            result = case.run(gradient=name in {CAPTURED, DRAWN})
         # Adversarial values that the reference itself refuses say nothing.
         if result.status == "unknown" and worst is not None:
             continue
@@ -81,27 +80,7 @@ def run_case(
     return msgspec.structs.replace(worst, trials=tuple(names))
 
 
-_PLAIN = ("captured", "drawn")
 _GOOD = frozenset({"native", "skipped"})
-
-
-def _trials(
-    schema: Schema, call: OpCall, options: Options, values: Sequence[Tensor] | None
-) -> Iterator[tuple[str, Operands | Unbuildable]]:
-    if values is not None:
-        yield "captured", _built(lambda: captured(call, values))
-    else:
-        yield "drawn", _built(lambda: drawn(schema, call, options.seed))
-    if options.stress:
-        for name, alter in trials_for(schema, call):
-            yield name, _built(partial(drawn, schema, call, options.seed, alter))
-
-
-def _built(build: Callable[[], Operands]) -> Operands | Unbuildable:
-    try:
-        return build()
-    except Unbuildable as reason:
-        return reason
 
 
 class _Case:

@@ -17,7 +17,10 @@ from scanner.records import OpCall
 
 __all__ = ["NotDifferentiable", "Product", "differentiable", "vjp"]
 
-_NO_DERIVATIVE = re.compile(r"the derivative for '(\w+)' is not implemented")
+_NO_DERIVATIVE = re.compile(
+    r"the derivative for '(\w+)' is not implemented"
+    r"|not differentiable with respect to argument '(\w+)'"
+)
 _BUFFERS = frozenset({"running_mean", "running_var"})
 """Floating arguments that no step differentiates."""
 
@@ -105,9 +108,10 @@ def vjp(
             if match is None:
                 raise
             known = _constant.setdefault(schema.op, set())
-            if match.group(1) in known:
+            name = match.group(1) or match.group(2)
+            if name in known:
                 raise NotDifferentiable(str(error)) from None
-            known.add(match.group(1))
+            known.add(name)
     raise NotDifferentiable("no argument has a derivative")
 
 
