@@ -14,10 +14,15 @@ from scanner.capture.protocol import Job, JobSource, Profile
 from scanner.errors import OpscanError
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.judge.interface import Knowledge
+from scanner.judge.measured import call_of, with_measurements
 from scanner.judge.models import judge_model, model_without_graph
 from scanner.judge.profile import profiles_for
 from scanner.locate.interface import Source
 from scanner.locate.resolve import resolve
+from scanner.probe.measure import measure
+from scanner.probe.observer import Observer
+from scanner.probe.plan import config_key
+from scanner.probe.supervisor import DeviceError
 from scanner.records import ModelReport, Report, Target
 
 __all__ = ["Plan", "Scan", "scan"]
@@ -39,6 +44,12 @@ class Plan:
     entry: str | None = None
     gate: Gate = field(default_factory=Gate)
     launch: Launch = field(default_factory=Launch)
+    device: str | None = None
+    """Device spec to run every configuration on; None runs nothing."""
+    device_required: bool = True
+    """False when a device that cannot be used is no error but a note."""
+    device_target: str | None = None
+    """Id of the target that the device is."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Facts about this machine, for the report."""
     notes: tuple[str, ...] = ()
@@ -54,7 +65,10 @@ class Scan:
 
 
 def scan(
-    plan: Plan, knowledge: Knowledge, on_capture: Callable[[str], object] = lambda _: None
+    plan: Plan,
+    knowledge: Knowledge,
+    on_capture: Callable[[str], object] = lambda _: None,
+    observer: Observer | None = None,
 ) -> Scan:
     """Run every stage.
 
@@ -69,7 +83,15 @@ def scan(
         for capture in captures
         for model in capture.models
     ]
-    return Scan(report=_report(plan, captures, models), captures=captures)
+    notes: list[str] = []
+    if plan.device is not None:
+        try:
+            models = _probed(models, plan, plan.device, observer)
+        except DeviceError as error:
+            if plan.device_required:
+                raise
+            notes.append(f"no op was run on {plan.device}: {error.message}")
+    return Scan(report=_report(plan, captures, models, notes), captures=captures)
 
 
 def _locate(arguments: Sequence[str], cwd: Path) -> list[Source | SourceCapture]:
@@ -145,11 +167,30 @@ def _judged(
     return judge_model(model, plan.targets, profile_of, knowledge)
 
 
-def _report(plan: Plan, captures: Sequence[SourceCapture], models: Sequence[ModelReport]) -> Report:
+def _probed(
+    models: Sequence[ModelReport], plan: Plan, device: str, observer: Observer | None
+) -> list[ModelReport]:
+    """Every configuration of every model on the device, each once."""
+    calls = [call_of(row) for model in models for row in model.ops]
+    measured = measure(calls, device, plan.launch.environ, observer)
+    return [
+        with_measurements(
+            model, device, lambda call: measured.get(config_key(call)), plan.device_target
+        )
+        for model in models
+    ]
+
+
+def _report(
+    plan: Plan,
+    captures: Sequence[SourceCapture],
+    models: Sequence[ModelReport],
+    notes: Sequence[str],
+) -> Report:
     said = [f"{capture.argument}: {note}" for capture in captures for note in capture.notes]
     return Report(
         tool={"name": "opscan", "version": __version__},
-        environment={**plan.environment, "notes": [*plan.notes, *said]},
+        environment={**plan.environment, "notes": [*plan.notes, *said, *notes]},
         targets=plan.targets,
         models=tuple(models),
         summary=summarize(models),

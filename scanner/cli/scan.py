@@ -40,7 +40,11 @@ Exit codes:
 @click.option("--mode", type=click.Choice(["auto", "train", "infer"]), help="Step to capture.")
 @click.option("--static", is_flag=True, help="Never run the file (not in this version).")
 @click.option("--inputs", metavar="SPEC", help='As "x=1x3x224x224:float32".')
-@click.option("--device", metavar="NAME", help="Run ops on auto or none (others later).")
+@click.option(
+    "--device",
+    metavar="NAME",
+    help="auto (mps on a Mac, else none), mps, cuda, cpu, none, or drill:FAULT=OP.",
+)
 @click.option(
     "--timeout",
     type=float,
@@ -65,6 +69,7 @@ def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
 
 def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from opdb import query
+    from scanner.cli.devices import Messages
     from scanner.cli.output import destinations
     from scanner.pipeline import scan
     from scanner.settings import load_settings
@@ -76,7 +81,7 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
     plan = _plan(models, settings)
     with interruptible(), progress(quiet=view["quiet"]) as on_capture:
-        result = scan(plan, query, on_capture)
+        result = scan(plan, query, on_capture, Messages(quiet=view["quiet"]))
     say(result, settings, verbose=view["verbose"])
     show(result.report, view)
     return result.report.exit_code
@@ -84,6 +89,7 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
 
 def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
     from scanner.capture.client import Launch
+    from scanner.cli.devices import choose_device
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate
@@ -92,7 +98,6 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
 
     if settings.inputs is not None:
         parse_inputs(settings.inputs)
-    _check_device(settings.device)
     host = this_host(os.environ)
     if host.torch is None:
         raise UsageError(
@@ -100,6 +105,7 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
             remedy="Install opscan where your project runs, or `pip install opscan-metal[torch]`.",
         )
     targets, notes = choose_targets(settings.target, host)
+    device, device_target = choose_device(settings.device, host, targets)
     return Plan(
         arguments=models,
         cwd=Path.cwd(),
@@ -109,7 +115,11 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
         entry=settings.entry,
         gate=Gate(fail_on=settings.fail_on, allow_incomplete=settings.allow_incomplete),
         launch=Launch(timeout_s=settings.timeout, environ=dict(os.environ)),
+        device=device,
+        device_required=settings.device != "auto",
+        device_target=device_target,
         environment={
+            "device": device,
             "python": host.python,
             "system": host.system,
             "machine": host.machine,
@@ -117,12 +127,3 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
         },
         notes=notes,
     )
-
-
-def _check_device(spec: str) -> None:
-    """Devices are probed by later versions; `auto` finds none until then."""
-    if spec not in {"auto", "none"}:
-        raise UsageError(
-            f"--device {spec} is not available in this version",
-            remedy="Use auto or none: verdicts then come from the database alone.",
-        )

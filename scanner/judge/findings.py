@@ -15,7 +15,7 @@ from scanner.judge.rules.equivalents import equivalent_for
 from scanner.judge.verdicts import makes_wide, variable_serves
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
-__all__ = ["op_findings", "problem_findings"]
+__all__ = ["fingerprint", "op_findings", "problem_findings"]
 
 _INDEX = re.compile(r"(?<![^.])\d+(?![^.])")
 
@@ -84,7 +84,7 @@ def problem_findings(problem: Problem, target: str = "") -> tuple[Finding, ...]:
             message=advice.message,
             remedy=advice.remedy,
             location=None,
-            fingerprint=_fingerprint((rule.id, "", "", "", "", "", problem.name, "0")),
+            fingerprint=fingerprint((rule.id, "", "", "", "", "", problem.name, "0")),
         )
         for rule in about_capture
         if (advice := rule.check(problem)) is not None
@@ -140,12 +140,13 @@ def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
         location=first.location,
         fixed_in=first.case.verdict.fixed_in,
         links=first.case.verdict.links,
-        fingerprint=_fingerprint(identity),
+        fingerprint=fingerprint(identity),
         calls=sum(hit.calls for hit in hits),
     )
 
 
-def _fingerprint(identity: tuple[str, ...]) -> str:
+def fingerprint(identity: tuple[str, ...]) -> str:
+    """Identity of a finding across runs: a hash of what does not change when code moves."""
     return hashlib.sha256(json.dumps(identity).encode()).hexdigest()
 
 

@@ -60,4 +60,10 @@ def _active(models: Iterable[ModelReport]) -> Iterable[Finding]:
 def _complete(model: ModelReport) -> bool:
     captured = model.capture is not None and model.capture.complete
     judged = model.coverage.by_config
-    return captured and bool(judged) and "unknown" not in judged
+    return captured and bool(judged) and "unknown" not in judged and not _unmeasured(model)
+
+
+def _unmeasured(model: ModelReport) -> bool:
+    """Whether a device was asked about a configuration and gave no answer."""
+    measured = (row.measurement for row in model.ops if row.measurement is not None)
+    return any(measurement.status == "unknown" for measurement in measured)

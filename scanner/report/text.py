@@ -177,11 +177,18 @@ def _evidence(report: Report) -> Text:
         verdict.evidence for model in report.models for row in model.ops for verdict in row.verdicts
     }
     meanings = {
+        "measured": "measured: run on the device, against a reference on the CPU",
         "database": "database: what the release's published macOS wheel registers",
         "inferred": "inferred: from documented limits of MPS, or the installed torch's YAML",
     }
     known = "; ".join(text for key, text in meanings.items() if key in used)
-    return Text(f"Judged without a device. Evidence: {known or 'none'}.", "dim")
+    return Text(f"{_devices(report)} Evidence: {known or 'none'}.", "dim")
+
+
+def _devices(report: Report) -> str:
+    rows = (row for model in report.models for row in model.ops)
+    devices = sorted({row.measurement.device for row in rows if row.measurement is not None})
+    return f"Run on {', '.join(devices)}." if devices else "Judged without a device."
 
 
 def _indented(part: RenderableType) -> Padding:

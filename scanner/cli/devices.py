@@ -1,0 +1,69 @@
+"""Which device a scan runs ops on, and what is said while it does."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from scanner.backends.interface import DeviceFacts
+from scanner.backends.open import check_device_spec
+from scanner.host import Host
+from scanner.probe.observer import Observer, Progress
+from scanner.records import Target
+
+__all__ = ["Messages", "choose_device"]
+
+_EVERY_S = 0.2
+
+
+def choose_device(
+    spec: str, host: Host, targets: Sequence[Target]
+) -> tuple[str | None, str | None]:
+    """The device to run on, and the id of the target that it is.
+
+    `auto` is the GPU of a Mac, and nothing elsewhere. Raises `UsageError` for an unknown spec.
+    """
+    if spec == "none" or (spec == "auto" and not (host.is_apple_silicon and host.torch)):
+        return None, None
+    device = "mps" if spec == "auto" else spec
+    check_device_spec(device)
+    return device, next(
+        (t.id for t in targets if _is_here(t, host)), None
+    ) if device == "mps" else None
+
+
+def _is_here(target: Target, host: Host) -> bool:
+    installed = (host.torch or "").partition("+")[0]
+    return target.version == installed and target.macos in {None, host.macos}
+
+
+class Messages(Observer):
+    """Progress on a terminal, notices always, both on stderr."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._live = not quiet and sys.stderr.isatty()
+        self._quiet = quiet
+        self._shown = 0.0
+
+    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
+        """Names the device."""
+        if self._live:
+            known = f", {reused} known from before" if reused else ""
+            sys.stderr.write(f"running {total} configurations on {facts.name}{known}\n")
+
+    def progress(self, progress: Progress) -> None:
+        """Rate and remaining time, at most a few times a second."""
+        now = time.monotonic()
+        if not self._live or (now - self._shown < _EVERY_S and progress.done < progress.total):
+            return
+        self._shown = now
+        left = f", {progress.remaining_s:.0f} s left" if progress.remaining_s is not None else ""
+        end = "\n" if progress.done == progress.total else "\r"
+        text = f"{progress.done}/{progress.total}, {progress.rate:.0f} a second{left}"
+        sys.stderr.write(f"{text:<60}{end}")
+
+    def notice(self, text: str) -> None:
+        """Things that are not about an op."""
+        if not self._quiet:
+            sys.stderr.write(f"opscan: note: {text}\n")
