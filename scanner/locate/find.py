@@ -2,7 +2,7 @@
 
 1. `opscan_model()`, alone.       2. The entry that the configuration names, alone.
 3. Module-level model objects.    4. Factories.    5. Module classes of the file.
-6. Failing all of these: models of other files that this file builds in a function.
+6. Failing all of these: what its functions build from classes of other files or of torch.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from scanner.locate.context import Context, is_module_class
 from scanner.locate.hook import subject_of_hook
 from scanner.locate.interface import Candidate, Found, LocateOptions, Source
 from scanner.locate.load import Loaded
+from scanner.locate.local_models import LocalModel, local_models
 from scanner.locate.parts import Parts
 from scanner.locate.reading.outline import HOOK, is_loss_name
 from scanner.locate.reading.scopes import calls_in
-from scanner.locate.subject import from_class, from_factory, from_object
+from scanner.locate.subject import from_class, from_factory, from_local, from_object
 from scanner.locate.wrappers import unwrapped
 
 __all__ = ["candidates"]
@@ -164,7 +165,8 @@ def _built_elsewhere(context: Context, options: LocateOptions) -> list[Candidate
             target = values.target(call.func)
             if is_module_class(target) and not _is_library_layer(target):
                 targets.setdefault(id(target), target)
-    return [_class(context, target, options) for target in targets.values()]
+    found = [_class(context, target, options) for target in targets.values()]
+    return found or [_local(context, model, options) for model in local_models(context)]
 
 
 def _is_library_layer(target: type) -> bool:
@@ -179,6 +181,17 @@ def _object(
         entry=name,
         how="config" if how == "config" else "global",
         build=partial(from_object, context, name, model, options),
+    )
+
+
+def _local(
+    context: Context, model: LocalModel, options: LocateOptions, how: str = "class"
+) -> Candidate:
+    return Candidate(
+        name=model.entry,
+        entry=model.entry,
+        how="config" if how == "config" else "class",
+        build=partial(from_local, context, model, options),
     )
 
 
@@ -206,6 +219,9 @@ def _class(
 
 def _named(context: Context, name: str, options: LocateOptions, how: str = "") -> Candidate:
     """The candidate of that name, whatever it is; raises `LocateError` listing what there is."""
+    for model in local_models(context):
+        if model.entry == name:
+            return _local(context, model, options, how)
     thing: Any = context.loaded.module
     for part in name.removesuffix("()").split("."):
         try:

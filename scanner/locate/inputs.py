@@ -47,8 +47,8 @@ def find_inputs(
     """Inputs for the entry, by the module's rules.
 
     `passed` are the place and arguments of the file's own call, where those exist already.
-    Raises `UsageError` for a spec that does not parse, `LocateError` when the spec does not fit
-    the signature or no inputs can be inferred.
+    Raises `UsageError` for a spec that does not parse or does not fit the signature, `LocateError`
+    when no inputs can be inferred.
     """
     if options.inputs is not None:
         return _given(entry, options)

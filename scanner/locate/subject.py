@@ -16,7 +16,9 @@ from scanner.locate.context import Context
 from scanner.locate.inference.entry import Entry, Inputs
 from scanner.locate.inputs import find_inputs
 from scanner.locate.interface import LocateOptions, NeedsValues, Subject
+from scanner.locate.local_models import LocalModel
 from scanner.locate.reading.trees import root_name
+from scanner.locate.training.blocks import leaf_names
 from scanner.locate.training.lightning import is_lightning, lightning_subject
 from scanner.locate.training.losses import LossPlan, criterion_loss, loss_in_output, step_loss
 from scanner.locate.training.optimizers import (
@@ -31,7 +33,7 @@ from scanner.locate.trial import attempt, keeping
 from scanner.locate.wrappers import unwrapped
 from scanner.records import Phase
 
-__all__ = ["from_class", "from_factory", "from_object"]
+__all__ = ["from_class", "from_factory", "from_local", "from_object"]
 
 
 def from_class(context: Context, cls: type, options: LocateOptions) -> Subject:
@@ -69,6 +71,14 @@ def from_object(context: Context, name: str, thing: Any, options: LocateOptions)
         return Subject(model=thing, args=inputs.args, kwargs=inputs.kwargs, notes=inputs.notes)
     model = unwrapped(thing)
     notes = (f"{type(thing).__name__} around {name} is left out",) if model is not thing else ()
+    return _assembled(context, Reference(context, model, None), options, notes)
+
+
+def from_local(context: Context, local: LocalModel, options: LocateOptions) -> Subject:
+    """Evaluates the expression that a function of the file assigns the model from."""
+    model = local.build(context)
+    place = context.place(local.expression.lineno)
+    notes = (f"{local.entry} built as at {place}: {ast.unparse(local.expression)[:80]}",)
     return _assembled(context, Reference(context, model, None), options, notes)
 
 
@@ -126,6 +136,7 @@ def _with_training(
     inputs: Inputs,
     options: LocateOptions,
 ) -> Subject:
+    inputs = _with_leaves(step, entry, inputs)
     inputs = _tried(reference, entry, inputs, options, is_needed=step is not None)
     with keeping(reference.model, real=options.real):
         loss = _loss(reference, step, entry, inputs, options)
@@ -146,6 +157,19 @@ def _with_training(
         origins=_origins(reference, step, has_optimizer=made is not None),
         notes=tuple(notes),
     )
+
+
+def _with_leaves(step: TrainingStep | None, entry: Entry, inputs: Inputs) -> Inputs:
+    """Inputs that require gradients where the file's step differentiates by them."""
+    if step is None:
+        return inputs
+    leaves = {name for part in step.parts for name in leaf_names(part.scope)}
+    arguments = _arguments(step, entry, inputs)
+    wanted = [arguments[name] for name in leaves if name in arguments]
+    tensors = [t for t in wanted if isinstance(t, torch.Tensor) and t.is_floating_point()]
+    for tensor in tensors:
+        tensor.requires_grad_()
+    return dataclasses.replace(inputs, tried=False) if tensors else inputs
 
 
 def _origins(
@@ -172,7 +196,9 @@ def _tried(
     if inputs.tried:
         return inputs
     with keeping(reference.model, real=options.real):
-        outcome = attempt(lambda: entry.function(*inputs.args, **inputs.kwargs))
+        outcome = attempt(
+            lambda: entry.function(*inputs.args, **inputs.kwargs), grad=_has_leaf(inputs)
+        )
     if outcome.status == "values" and is_needed and outcome.error is not None:
         raise NeedsValues(
             f"{entry.name}: the targets of its loss cannot be told without values: "
@@ -180,6 +206,11 @@ def _tried(
             remedy=HOOK_EXAMPLE,
         ) from outcome.error
     return dataclasses.replace(inputs, output=outcome.output, tried=outcome.status == "ok")
+
+
+def _has_leaf(inputs: Inputs) -> bool:
+    values = (*inputs.args, *inputs.kwargs.values())
+    return any(isinstance(value, torch.Tensor) and value.requires_grad for value in values)
 
 
 def _loss(
@@ -208,8 +239,9 @@ def _arguments(step: TrainingStep, entry: Entry, inputs: Inputs) -> dict[str, An
     by_parameter = dict(zip(entry.parameters, inputs.args, strict=False)) | inputs.kwargs
     found: dict[str, Any] = {}
     for parameter, node in _given(step, entry).items():
+        is_whole = not any(isinstance(part, ast.Subscript) for part in ast.walk(node))
         name = root_name(node)
-        if name is not None and parameter in by_parameter:
+        if name is not None and is_whole and parameter in by_parameter:
             found.setdefault(name, by_parameter[parameter])
     return found
 

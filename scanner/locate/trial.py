@@ -29,9 +29,9 @@ class Outcome:
     error: BaseException | None = None
 
 
-def attempt(function: Callable[[], Any]) -> Outcome:
-    """Calls the function without gradients; with them only when it asks for some itself."""
-    outcome = _call(function, grad=False)
+def attempt(function: Callable[[], Any], *, grad: bool = False) -> Outcome:
+    """Calls the function without gradients, unless asked or it asks for some itself."""
+    outcome = _call(function, grad=grad)
     if outcome.status == "failed" and "require grad" in str(outcome.error):
         outcome = _call(function, grad=True)
     return outcome

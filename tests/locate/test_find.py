@@ -113,6 +113,26 @@ def test_imported_classes_that_the_file_builds_are_offered_for_want_of_others(
     assert offered(project.find()) == [("Net", "Net", "class")]
 
 
+def test_models_of_torch_s_own_classes_inside_functions(project: Project) -> None:
+    project.torch_file("""
+        def main():
+            width = 16
+            act = nn.ReLU()
+            net = nn.Sequential(nn.Linear(3, width), act, nn.Linear(width, 1)).to("cpu")
+            other = nn.Linear(unknown(), 2)
+            loss = nn.MSELoss()
+    """)
+    found = project.find()
+    assert offered(found) == [
+        ("main.net", "main.net", "class"),
+        ("main.other", "main.other", "class"),
+    ]
+    subject = project.build("model.py:main.net")
+    assert tuple(subject.model[0].weight.shape) == (16, 3)
+    with pytest.raises(LocateError, match=r"main\.other cannot be built without running"):
+        project.build("model.py:main.other")
+
+
 def test_losses_are_offered_for_want_of_models(project: Project) -> None:
     loss = NET.replace("Net", "MyLoss")
     project.torch_file(NET + loss, name="both.py")

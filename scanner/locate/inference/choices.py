@@ -66,6 +66,18 @@ class Choices:
                     ranks = tuple(rank for rank, _ in combination)
                     yield ranks, dict(zip(names, values, strict=True))
 
+    def odd_sizes(self, names: tuple[str, ...]) -> Iterator[Chosen]:
+        """The likeliest values at every image size up to 256, for models that fix theirs."""
+        model = self._entry.model
+        modules = model.modules() if isinstance(model, torch.nn.Module) else ()
+        if not any(isinstance(module, torch.nn.Conv2d) for module in modules):
+            return
+        for size in range(8, 257):
+            scale = dataclasses.replace(self.scales[0], image=size)
+            options = [self.variants(name, scale)[:1] for name in names]
+            if all(options):
+                yield {name: values[0] for name, values in zip(names, options, strict=True)}
+
     def at(self, names: tuple[str, ...], ranks: tuple[int, ...], scale: Scale) -> Chosen | None:
         """The values of these ranks at another scale, where there are as many."""
         options = [self.variants(name, scale) for name in names]

@@ -73,6 +73,12 @@ class _Search:
                 if outcome.status == "ok":
                     return self._agreeing(names, ranks, chosen, outcome)
                 doubtful = doubtful or (outcome if outcome.status == "values" else None)
+        if doubtful is None:
+            for names in self.choices.name_sets():
+                for chosen in self.choices.odd_sizes(names):
+                    outcome = self._try(chosen)
+                    if outcome.status == "ok" and _is_agreeing(chosen, outcome):
+                        return chosen, outcome
         if doubtful is not None and not self.real:
             raise NeedsValues(
                 f"{self.entry.name}: the inputs of {self.entry.shown} cannot be checked on tensors "

@@ -55,10 +55,15 @@ def layer_variants(use: Use, name: str, scale: Scale) -> list[Value]:
         return _state(use.layer)
     if isinstance(use.layer, torch.Tensor):
         return list(_by_weight(use.layer, use.function, scale))
+    found: list[Value] = []
     for kinds, shapes in _LAYERS:
         if isinstance(use.layer, kinds):
-            return list(shapes(use.layer, name, scale))
-    return []
+            found = list(shapes(use.layer, name, scale))
+            break
+    if use.share > 1 and isinstance(use.layer, nn.Linear):
+        size = use.layer.in_features // use.share
+        found = [*_features(max(size, 1)), *found]
+    return found
 
 
 def _state(layer: Any) -> list[Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class Use:
     layer: Any
     function: str = ""
     """For a bare parameter: `linear`, `matmul`, `conv2d`, …; `STATE` for a recurrent state."""
+    share: int = 1
+    """How many arguments are concatenated before the layer."""
 
 
 def is_informative(module: Any) -> bool:
@@ -75,6 +78,7 @@ class _Walk:
         self.module = module
         self.depth = depth
         self.tainted: set[str] = set()
+        self.shares: dict[str, int] = {}
         self.bound: dict[str, Any] = {"self": module}
 
     def method(self, name: str, parameter: str) -> Use | None:
@@ -110,12 +114,13 @@ class _Walk:
                     continue
                 if carried:
                     self.tainted.add(part.id)
+                    self.shares[part.id] = self._share(statement.value)
                 else:
                     self.tainted.discard(part.id)
                 if isinstance(thing, nn.Module):
                     self.bound[part.id] = thing
 
-    def _bind_loop(self, loop: ast.For) -> None:
+    def _bind_loop(self, loop: ast.For | ast.comprehension) -> None:
         """`for layer in self.layers`, also through enumerate and zip: binds the first element."""
         sources = [loop.iter]
         targets: list[ast.expr] = [loop.target]
@@ -132,6 +137,9 @@ class _Walk:
 
     def _expression(self, node: ast.AST) -> Use | None:
         """Inner calls first, as they are evaluated."""
+        if isinstance(node, ast.ListComp | ast.GeneratorExp):
+            for generator in node.generators:
+                self._bind_loop(generator)
         for child in ast.iter_child_nodes(node):
             use = self._expression(child)
             if use is not None:
@@ -149,13 +157,26 @@ class _Walk:
             return None
         callee = self._resolve(node.func)
         if isinstance(callee, nn.Module):
-            return self._into(callee, "forward", node)
+            use = self._into(callee, "forward", node)
+            share = max(map(self._share, [*carried, *(k.value for k in named)]))
+            return use and dataclasses.replace(use, share=use.share * share)
         if isinstance(node.func, ast.Attribute) and self._is_self(node.func.value):
             return self._into(self.module, node.func.attr, node)
         name = node.func.attr if isinstance(node.func, ast.Attribute) else None
         if name in _FUNCTIONS and len(node.args) > 1:
             return self._functional(name, node.args)
         return None
+
+    def _share(self, node: ast.AST) -> int:
+        """Number of tensors that the expression concatenates with the argument among them."""
+        found = [self.shares.get(n.id, 1) for n in ast.walk(node) if isinstance(n, ast.Name)]
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.args:
+                parts = part.args[0]
+                is_joined = part.func.attr in {"cat", "concat", "concatenate", "hstack"}
+                if is_joined and isinstance(parts, ast.List | ast.Tuple):
+                    found.append(len(parts.elts))
+        return max(found, default=1)
 
     def _is_self(self, node: ast.expr) -> bool:
         return isinstance(node, ast.Name) and node.id == "self"

@@ -24,9 +24,10 @@ from scanner.locate.interface import LocateOptions, NeedsValues, Subject
 from scanner.locate.reading.trees import Function, definition, flat, function_node
 from scanner.locate.spec import Group, InputSpec, TensorInput, format_value
 from scanner.locate.tensors import make_value, spec_of
-from scanner.locate.training.losses import is_classifying, loss_in_output
+from scanner.locate.training.losses import loss_in_output
 from scanner.locate.training.optimizers import first_optimizer
 from scanner.locate.training.targets import first_tensor, target_shapes
+from scanner.locate.training.wanted import is_classifying
 from scanner.locate.trial import Outcome, attempt, keeping
 
 __all__ = ["is_lightning", "lightning_subject"]

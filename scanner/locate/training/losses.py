@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +17,12 @@ from scanner.locate.tensors import make_value
 from scanner.locate.training.reference import Reference
 from scanner.locate.training.slices import OUTPUT, bindings
 from scanner.locate.training.step import TrainingStep
-from scanner.locate.training.targets import ctc_targets, first_tensor, scalar_loss, target_shapes
+from scanner.locate.training.targets import first_tensor, scalar_loss, target_shapes
+from scanner.locate.training.wanted import Wanted, choices, is_classifying
 from scanner.locate.trial import Outcome, attempt
 
-__all__ = ["LossPlan", "criterion_loss", "is_classifying", "loss_in_output", "step_loss"]
+__all__ = ["LossPlan", "criterion_loss", "loss_in_output", "step_loss"]
 
-_MOST_TRIALS = 200
-_CLASSIFYING = ("cross_entropy", "crossentropy", "nll", "margin", "focal")
 _NAMES = ("criterion", "loss_fn", "loss_func", "loss_function", "criterium", "loss")
 
 
@@ -68,26 +65,47 @@ def step_loss(
     `arguments` are the model's inputs by the names that the step uses for them. What remains open
     are targets, which are tried until the loss is a scalar; None when none fits.
     """
-    context = reference.context
-    bound, names = bindings(reference, step.scope, step.loss.free)
-    bound |= {name: arguments[name] for name in names if name in arguments}
-    targets = [name for name in names if name not in arguments]
-    filename = str(context.loaded.path or context.display)
-    run = step.loss.compiled(filename, context.namespace)
-
-    def with_targets(given: dict[str, Any]) -> Callable[[Any], Any]:
-        return lambda out: run(**bound, **given, **{OUTPUT: out})
-
+    run, wanted = _composed(reference, step, arguments)
     doubtful: LossPlan | None = None
-    for chosen in _choices(step, bound, context, output, targets, list(arguments.values())):
+    for chosen in choices(wanted, output, list(arguments.values())):
         given = {name: _made(value, real) for name, value in chosen.items()}
-        plan = LossPlan(loss=with_targets(given), notes=(_step_note(context, step, chosen),))
+        plan = LossPlan(loss=_with(run, given), notes=(_step_note(reference, step, chosen),))
         outcome = attempt(lambda plan=plan: plan.loss(output))  # type: ignore[misc]
         if outcome.status == "ok" and scalar_loss(outcome.output) == "":
             return plan
         if outcome.status == "values":
             doubtful = doubtful or plan
     return doubtful
+
+
+_Run = Callable[[Any, Mapping[str, Any]], Any]
+
+
+def _with(run: _Run, given: dict[str, Any]) -> Callable[[Any], Any]:
+    return lambda out: run(out, given)
+
+
+def _composed(
+    reference: Reference, step: TrainingStep, arguments: Mapping[str, Any]
+) -> tuple[_Run, Wanted]:
+    """All parts of the step as one function of output and targets, and what targets it wants."""
+    context = reference.context
+    filename = str(context.loaded.path or context.display)
+    runs: list[tuple[Callable[..., Any], dict[str, Any], list[str]]] = []
+    wanted = Wanted()
+    for part in step.parts:
+        bound, names = bindings(reference, part.scope, part.code.free)
+        bound |= {name: arguments[name] for name in names if name in arguments}
+        names = [name for name in names if name not in arguments]
+        runs.append((part.code.compiled(filename, context.namespace), bound, names))
+        wanted.add(part.code, {**context.namespace, **bound}, names)
+
+    def run(out: Any, given: Mapping[str, Any]) -> Any:
+        for function, bound, names in runs:
+            out = function(**bound, **{name: given[name] for name in names}, **{OUTPUT: out})
+        return out
+
+    return run, wanted
 
 
 def _made(value: Any, real: bool) -> Any:
@@ -100,61 +118,15 @@ def _fits(outcome: Outcome) -> bool:
     return outcome.status == "ok" and scalar_loss(outcome.output) == ""
 
 
-def _step_note(context: Context, step: TrainingStep, chosen: Mapping[str, Any]) -> str:
-    code = ast.unparse(step.loss.expression)
-    if step.loss.statements and isinstance(step.loss.expression, ast.Name):
-        code = ast.unparse(step.loss.statements[-1])
+def _step_note(reference: Reference, step: TrainingStep, chosen: Mapping[str, Any]) -> str:
+    inner = step.parts[0].code
+    code = ast.unparse(inner.expression)
+    if step.is_named:
+        code = ast.unparse(inner.statements[-1])
     code = code.replace(OUTPUT, "output")
     specs = [f"{n}={format_value(v)}" for n, v in chosen.items() if isinstance(v, TensorInput)]
     given = f" with {', '.join(specs)}" if specs else ""
-    return f"loss from {context.place(step.line)}: {code}{given}"
-
-
-def _choices(
-    step: TrainingStep,
-    bound: Mapping[str, Any],
-    context: Context,
-    output: Any,
-    names: list[str],
-    inputs: list[Any],
-) -> Iterator[dict[str, Any]]:
-    """Assignments of targets to names, likeliest first."""
-    if not names:
-        yield {}
-        return
-    main = first_tensor(output)
-    if main is None:
-        return
-    text = _loss_text(step, bound, context)
-    if "ctc" in text:
-        batch = next((t.shape[0] for t in inputs if isinstance(t, torch.Tensor) and t.dim()), 0)
-        yield from ctc_targets(main, names, batch)
-    classes_first = is_classifying(text)
-    shapes: list[Any] = list(target_shapes(main, classes_first=classes_first))
-    likewise = [value for value in inputs if isinstance(value, torch.Tensor)]
-    combinations = itertools.product([*shapes, *likewise], repeat=len(names))
-    ranked = sorted(
-        itertools.islice(combinations, _MOST_TRIALS * 10),
-        key=lambda combination: len({id(value) for value in combination}),
-    )
-    for combination in ranked[:_MOST_TRIALS]:
-        yield dict(zip(names, combination, strict=True))
-
-
-def _loss_text(step: TrainingStep, bound: Mapping[str, Any], context: Context) -> str:
-    nodes = [*step.loss.statements, step.loss.expression]
-    parts = [ast.unparse(node) for node in nodes]
-    for name in step.loss.free:
-        value = bound.get(name, context.namespace.get(name))
-        if value is not None:
-            parts.append(getattr(value, "__name__", type(value).__name__))
-    return " ".join(parts).lower()
-
-
-def is_classifying(text: str) -> bool:
-    """Whether code that computes a loss takes class indices as targets, by the names in it."""
-    plain = re.sub(r"binary_?cross_?entropy|bce", "", text.lower())
-    return any(word in plain for word in _CLASSIFYING)
+    return f"loss from {reference.context.place(step.line)}: {code}{given}"
 
 
 def criterion_loss(context: Context, output: Any, *, real: bool = False) -> LossPlan | None:

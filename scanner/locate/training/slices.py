@@ -16,7 +16,7 @@ from scanner.locate.reading.scopes import Scope
 from scanner.locate.reading.values import Unresolved
 from scanner.locate.training.reference import Reference
 
-__all__ = ["OUTPUT", "Slice", "bindings", "cut"]
+__all__ = ["OUTPUT", "Slice", "bindings", "cut", "loads"]
 
 OUTPUT = "__opscan_output__"
 """Name that stands for the model's output in a slice."""
@@ -69,14 +69,14 @@ def cut(
     live = _dependent(scope, before, depends)
     renamed = _Replace(replace)
     final = renamed.visit(copy.deepcopy(expression))
-    needed = _loads(final)
+    needed = loads(final)
     kept: list[ast.stmt] = []
     for statement in reversed(live):
         targets = _targets(statement)
         if not targets & needed:
             continue
         made = renamed.visit(copy.deepcopy(statement))
-        reads = _loads(made)
+        reads = loads(made)
         if not isinstance(statement, ast.AugAssign):
             needed -= targets
         needed |= reads
@@ -119,7 +119,8 @@ def _targets(statement: ast.stmt) -> set[str]:
     }
 
 
-def _loads(node: ast.AST) -> set[str]:
+def loads(node: ast.AST) -> set[str]:
+    """Names that a piece of code reads."""
     return {
         part.id
         for part in ast.walk(node)
@@ -132,11 +133,11 @@ def _free(nodes: list[ast.AST]) -> tuple[str, ...]:
     stored: set[str] = set()
     for node in nodes:
         local = _comprehension_names(node)
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                known = part.id in stored or part.id in local or hasattr(builtins, part.id)
-                if not known:
-                    found.setdefault(part.id)
+        parts = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        for part in sorted(parts, key=lambda part: (part.lineno, part.col_offset)):
+            known = part.id in stored or part.id in local or hasattr(builtins, part.id)
+            if isinstance(part.ctx, ast.Load) and not known:
+                found.setdefault(part.id)
         if isinstance(node, ast.AugAssign):
             found.update(dict.fromkeys(_targets(node) - stored))
         if isinstance(node, ast.stmt):

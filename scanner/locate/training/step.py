@@ -6,36 +6,47 @@ import ast
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 
 from scanner.locate.context import is_module_class
-from scanner.locate.reading.scopes import Scope, calls_in
+from scanner.locate.reading.scopes import Scope, calls_in, header
+from scanner.locate.training.blocks import autocast_dtype, is_without_gradient, place_of
 from scanner.locate.training.reference import Reference
-from scanner.locate.training.slices import OUTPUT, Slice, cut
+from scanner.locate.training.slices import OUTPUT, Slice, cut, loads
 
-__all__ = ["TrainingStep", "find_step"]
+__all__ = ["Part", "TrainingStep", "find_step"]
 
 _ENGINES = frozenset({"accelerator", "fabric", "engine"})
 _DEPTH = 3
-_Place = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one function does with the model's output, or with what an inner function returned."""
+
+    scope: Scope
+    code: Slice
+    """From `OUTPUT` to the loss, or to the value returned."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingStep:
-    """The part of one function that leads from the model's output to the loss."""
+    """What leads from the model's output to the loss, perhaps through several functions."""
 
     scope: Scope
+    """Where the model is called."""
     call: ast.Call
     """The model's call."""
     method: str
     """Empty when the model itself is called, else the method."""
-    loss: Slice
-    """From `OUTPUT` to the loss."""
+    parts: tuple[Part, ...]
+    """Innermost first; each takes the value of the one before as its `OUTPUT`."""
     line: int
     """Of the loss."""
     backward_line: int
+    is_named: bool = False
+    """Whether the innermost part ends in names that its last statement assigned."""
     autocast: str | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -43,7 +54,11 @@ class TrainingStep:
 def find_step(reference: Reference) -> TrainingStep | None:
     """The first step in the file whose loss depends on the model's output with its gradient."""
     steps = [
-        dataclasses.replace(step, backward_line=call.lineno)
+        dataclasses.replace(
+            step,
+            backward_line=call.lineno,
+            notes=(*step.notes, *_scaler_notes(reference, scope)),
+        )
         for scope in _scopes(reference)
         for statement, call in calls_in(scope)
         if (loss := _backward_of(call)) is not None
@@ -81,45 +96,68 @@ def _backward_of(call: ast.Call) -> ast.expr | None:
 def _step(
     reference: Reference, scope: Scope, statement: ast.stmt, loss: ast.expr, depth: int
 ) -> TrainingStep | None:
-    def depends(node: ast.AST) -> bool:
-        return reference.is_model(scope, node)
-
-    rough = cut(scope, statement, loss, depends)
+    rough = _cut(reference, scope, statement, loss, depth)
     nodes = [part for node in (*rough.statements, rough.expression) for part in ast.walk(node)]
-    found = [
-        n for n in nodes if isinstance(n, ast.Call) and _method(reference, scope, n) is not None
-    ]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    found = [call for call in calls if _method(reference, scope, call) is not None]
     if not found:
-        return _inner_step(reference, scope, nodes, depth)
-    first = min(found, key=_place)
-    place = _place(first)
-    exact = cut(
-        scope,
-        statement,
-        loss,
-        depends,
-        lambda node: OUTPUT if isinstance(node, ast.Call) and _place(node) == place else None,
-    )
-    method = _method(reference, scope, first) or ""
+        return _entered(reference, scope, statement, loss, calls, depth)
+    first = min(found, key=place_of)
+    if is_without_gradient(scope, first):
+        return None
+    exact = _cut(reference, scope, statement, loss, depth, first)
+    is_named = _is_named(loss, exact)
     return TrainingStep(
         scope=scope,
         call=first,
-        method=method,
-        loss=exact,
-        line=(exact.statements[-1] if _is_name(loss, exact) else loss).lineno,
+        method=_method(reference, scope, first) or "",
+        parts=(Part(scope=scope, code=exact),),
+        line=(exact.statements[-1] if is_named else loss).lineno,
+        is_named=is_named,
         backward_line=statement.lineno,
-        autocast=_autocast(reference, scope, place),
-        notes=_step_notes(reference, scope, len({_place(n) for n in found})),
+        autocast=autocast_dtype(reference.context.values(scope), first),
+        notes=_call_notes(len({place_of(call) for call in found})),
     )
 
 
-def _is_name(loss: ast.expr, exact: Slice) -> bool:
+def _cut(
+    reference: Reference,
+    scope: Scope,
+    statement: ast.stmt,
+    loss: ast.expr,
+    depth: int,
+    call: ast.Call | None = None,
+) -> Slice:
+    """The slice that leads to the loss, with `OUTPUT` in place of the call."""
+
+    def depends(node: ast.AST) -> bool:
+        return reference.is_model(scope, node) or _leads_to_model(reference, scope, node, depth)
+
+    def replace(node: ast.AST) -> str | None:
+        is_it = call is not None and isinstance(node, ast.Call) and place_of(node) == place_of(call)
+        return OUTPUT if is_it else None
+
+    return cut(scope, statement, loss, depends, replace)
+
+
+def _leads_to_model(reference: Reference, scope: Scope, node: ast.AST, depth: int) -> bool:
+    """Whether a call enters a function of the file that uses the model."""
+    if depth == 0 or not isinstance(node, ast.Call):
+        return False
+    return any(
+        reference.is_model(inner, part) or _leads_to_model(reference, inner, part, depth - 1)
+        for inner in _entered_scopes(reference, scope, node)
+        for statement in inner.statements
+        for piece in header(statement)
+        for part in ast.walk(piece)
+    )
+
+
+def _is_named(loss: ast.expr, exact: Slice) -> bool:
     """Whether the loss was computed by a statement before, and is only named here."""
-    return isinstance(loss, ast.Name) and bool(exact.statements)
-
-
-def _place(node: ast.Call) -> _Place:
-    return node.lineno, node.end_col_offset or 0
+    nodes = loss.elts if isinstance(loss, ast.Tuple) else [loss]
+    plain = all(isinstance(node, ast.Name | ast.Constant) for node in nodes)
+    return plain and bool(exact.statements)
 
 
 def _method(reference: Reference, scope: Scope, node: ast.Call) -> str | None:
@@ -135,58 +173,76 @@ def _method(reference: Reference, scope: Scope, node: ast.Call) -> str | None:
     return function.attr if own and not hasattr(torch.nn.Module, function.attr) else None
 
 
-def _inner_step(
-    reference: Reference, scope: Scope, nodes: list[ast.AST], depth: int
+def _entered(
+    reference: Reference,
+    scope: Scope,
+    statement: ast.stmt,
+    loss: ast.expr,
+    calls: list[ast.Call],
+    depth: int,
 ) -> TrainingStep | None:
-    """The step inside a function of the file that computes the loss: `loss = f(model, x)`."""
-    if depth == 0:
-        return None
-    for node in nodes:
-        names = _function_names(reference, scope, node)
-        for inner in _scopes(reference) if names else ():
-            if inner.name in names:
-                step = _returned_step(reference, inner, depth)
-                if step is not None:
-                    return step
+    """The step inside a function that the loss comes from: `loss = compute_loss(model, x)`."""
+    for call in calls if depth else ():
+        outer = _cut(reference, scope, statement, loss, depth, call)
+        for inner in _entered_scopes(reference, scope, call):
+            step = _returned(reference, inner, outer, depth)
+            if step is not None:
+                autocast = step.autocast or autocast_dtype(reference.context.values(scope), call)
+                parts = (*step.parts, Part(scope=scope, code=outer))
+                return dataclasses.replace(step, autocast=autocast, parts=parts)
     return None
 
 
-def _function_names(reference: Reference, scope: Scope, node: ast.AST) -> set[str]:
-    """Scopes that a call may enter: a function, a method of self, or of any plain class."""
-    if not isinstance(node, ast.Call):
-        return set()
-    if isinstance(node.func, ast.Name):
-        name = node.func.id
+def _entered_scopes(reference: Reference, scope: Scope, call: ast.Call) -> list[Scope]:
+    """What a call may enter: a function, a method of self, or a method of any plain class."""
+    names: set[str] = set()
+    if isinstance(call.func, ast.Name):
+        name = call.func.id
         own = f"{scope.owner}.{name.removeprefix('self.')}"
-        return {own if name.startswith("self.") else name}
-    if not isinstance(node.func, ast.Attribute):
-        return set()
-    method = node.func.attr
-    return {s.name for s in _scopes(reference) if s.owner and s.name == f"{s.owner}.{method}"}
+        names = {own if name.startswith("self.") else name}
+    elif isinstance(call.func, ast.Attribute):
+        names = {f"{s.owner}.{call.func.attr}" for s in _scopes(reference) if s.owner}
+    return [s for s in _scopes(reference) if s.name in names and s.name != scope.name]
 
 
-def _returned_step(reference: Reference, scope: Scope, depth: int) -> TrainingStep | None:
+def _returned(reference: Reference, scope: Scope, outer: Slice, depth: int) -> TrainingStep | None:
     for statement in scope.statements:
         if isinstance(statement, ast.Return) and statement.value is not None:
-            value = statement.value
-            if isinstance(value, ast.Tuple) and value.elts:
-                value = next((e for e in value.elts if "loss" in ast.unparse(e)), value.elts[0])
+            value = _narrowed(statement.value, outer)
             step = _step(reference, scope, statement, value, depth - 1)
             if step is not None:
                 return step
     return None
 
 
+def _narrowed(value: ast.expr, outer: Slice) -> ast.expr:
+    """Of a returned tuple, only the elements that the caller needs; None in place of others."""
+    if not isinstance(value, ast.Tuple):
+        return value
+    needed = {name for node in (*outer.statements, outer.expression) for name in loads(node)}
+    for statement in outer.statements:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        is_output = target is not None and OUTPUT in loads(statement)
+        if is_output and isinstance(target, ast.Tuple) and len(target.elts) == len(value.elts):
+            kept = [
+                element
+                if isinstance(name, ast.Name) and name.id in needed
+                else ast.copy_location(ast.Constant(None), element)
+                for element, name in zip(value.elts, target.elts, strict=True)
+            ]
+            return ast.copy_location(ast.Tuple(elts=kept, ctx=ast.Load()), value)
+    return value
+
+
 def _is_detached(step: TrainingStep) -> bool:
     """Whether the output enters the loss without its gradient, as a generator's does in a GAN."""
-    output = ast.unparse(ast.Module(body=list(step.loss.statements), type_ignores=[]))
-    names = [OUTPUT, *(_assigned_output(step))]
-    text = f"{output}\n{ast.unparse(step.loss.expression)}"
-    return any(f"{name}.detach()" in text for name in names)
+    code = step.parts[0].code
+    text = "\n".join(ast.unparse(node) for node in (*code.statements, code.expression))
+    return any(f"{name}.detach()" in text for name in (OUTPUT, *_output_names(code)))
 
 
-def _assigned_output(step: TrainingStep) -> Iterator[str]:
-    for statement in step.loss.statements:
+def _output_names(code: Slice) -> Iterator[str]:
+    for statement in code.statements:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Name):
             continue
         target = statement.targets[0]
@@ -194,43 +250,16 @@ def _assigned_output(step: TrainingStep) -> Iterator[str]:
             yield target.id
 
 
-def _autocast(reference: Reference, scope: Scope, place: _Place) -> str | None:
-    """dtype of the autocast block around the model's call."""
-    values = reference.context.values(scope)
-    for statement in scope.statements:
-        if not isinstance(statement, ast.With | ast.AsyncWith):
-            continue
-        if not any(isinstance(n, ast.Call) and _place(n) == place for n in ast.walk(statement)):
-            continue
-        for item in statement.items:
-            dtype = _autocast_dtype(values, item.context_expr)
-            if dtype is not None:
-                return dtype
-    return None
+def _call_notes(calls: int) -> tuple[str, ...]:
+    if calls < 2:
+        return ()
+    told = f"the file calls the model {calls} times in one step"
+    return (f"{told}; those after the first count as loss",)
 
 
-def _autocast_dtype(values: Any, node: ast.expr) -> str | None:
-    if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith("autocast"):
-        return None
-    given = {keyword.arg: keyword.value for keyword in node.keywords}
-    if values.get(given.get("enabled"), True) is False:
-        return None
-    dtype = values.get(given.get("dtype"))
-    if not isinstance(dtype, torch.dtype):
-        dtypes = [v for v in map(values.get, node.args) if isinstance(v, torch.dtype)]
-        dtype = dtypes[0] if dtypes else torch.float16
-    return str(dtype).removeprefix("torch.")
-
-
-def _step_notes(reference: Reference, scope: Scope, calls: int) -> tuple[str, ...]:
-    notes: list[str] = []
-    if calls > 1:
-        notes.append(
-            f"the file calls the model {calls} times in one step; those after the first count as "
-            "loss"
-        )
+def _scaler_notes(reference: Reference, scope: Scope) -> tuple[str, ...]:
     scaled = [c for _, c in calls_in(scope) if ast.unparse(c.func).endswith(".scale") and c.args]
-    if scaled:
-        where = reference.context.place(scaled[0].lineno)
-        notes.append(f"the gradient scaler at {where} is left out of the step")
-    return tuple(notes)
+    if not scaled:
+        return ()
+    where = reference.context.place(scaled[0].lineno)
+    return (f"the gradient scaler at {where} is left out of the step",)

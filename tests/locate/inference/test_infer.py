@@ -82,6 +82,15 @@ def test_the_image_size_that_a_flattened_layer_needs(
     assert spec(project, text) == f"x=2x{channels}x{size}x{size}:float32"
 
 
+def test_an_image_size_that_is_nowhere_named(project: Project) -> None:
+    text = net(
+        "self.c = nn.Conv2d(3, 4, 3); self.f = nn.Linear(4 * 75 * 75, 2)",
+        "x",
+        "return self.f(self.c(x).flatten(1))",
+    )
+    assert spec(project, text) == "x=2x3x77x77:float32"
+
+
 def test_a_reshape_that_would_turn_wrong_sizes_into_more_samples(project: Project) -> None:
     text = net(
         "self.c = nn.Conv2d(3, 4, 3, padding=1); self.f = nn.Linear(4 * 32 * 32, 2)",
@@ -184,6 +193,18 @@ def test_sequence_lengths(project: Project, init: str, expected: int) -> None:
             "return self.l(nn.utils.rnn.pack_padded_sequence(self.e(x), lengths, "
             "batch_first=True))[1][0]",
             "x=2x32:int64[0,9],lengths=2:int64[32,33]@cpu",
+        ),
+        (
+            "self.l = nn.Linear(6, 4)",
+            "x, y, t",
+            "h = torch.cat([x, y, t], dim=1); return self.l(h)",
+            "x=2x2:float32,y=2x2:float32,t=2x2:float32",
+        ),
+        (
+            "self.e = nn.ModuleList([nn.Embedding(9, 4), nn.Embedding(8, 4)])",
+            "fields",
+            "return sum(e(fields[:, i]) for i, e in enumerate(self.e))",
+            "fields=2x128:int64[0,9]",
         ),
         ("self.w = nn.Parameter(torch.zeros(7, 3))", "x", "return x @ self.w", "x=2x7:float32"),
         (

@@ -245,6 +245,57 @@ def test_a_gradient_scaler_is_mentioned(project: Project) -> None:
     )
 
 
+def test_parts_in_several_functions_are_run_one_after_another(project: Project) -> None:
+    code = (
+        "def residual(model, x):\n    u = model(x)\n    return x, u * 2, u.sum().item()\n"
+        "def main(x):\n    model = Net()\n    _, r, _ = residual(model, x)\n"
+        "    loss = (r ** 2).mean()\n    loss.backward()\n"
+    )
+    found = subject(project, code)
+    assert "(None, u * 2, None)" in note(found, "loss")
+    assert is_scalar(found)
+
+
+def test_derivatives_by_the_inputs(project: Project) -> None:
+    code = (
+        "def main():\n    model = Net()\n    x = torch.rand(5, 8, requires_grad=True)\n"
+        "    u = model(x)\n    du = torch.autograd.grad(u.sum(), x, create_graph=True)[0]\n"
+        "    loss = (du ** 2).mean()\n    loss.backward()\n"
+    )
+    found = subject(project, code)
+    assert found.args[0].requires_grad
+    assert is_scalar(found)
+
+
+def test_a_teacher_without_gradients_has_no_step(project: Project) -> None:
+    code = (
+        "def main(x):\n    with torch.no_grad():\n        t = Net()(x)\n        net = Net()\n"
+        "        y = net(x)\n    y.sum().backward()\n"
+    )
+    assert subject(project, code).loss is None
+
+
+def test_targets_by_the_call_that_takes_them(project: Project) -> None:
+    code = (
+        "def main(model, x, soft, hard):\n    out = model(x)\n"
+        "    loss = F.kl_div(out.log_softmax(1), soft.softmax(1)) + F.cross_entropy(out, hard)\n"
+        "    loss.backward()\n"
+    )
+    text = note(subject(project, code), "loss")
+    assert text.endswith(" with soft=2x3:float32[0.0,1.0], hard=2:int64[0,3]")
+
+
+def test_a_shifted_target_is_longer_than_the_input(project: Project) -> None:
+    net = NET.replace("nn.Linear(8, 3)", "nn.Embedding(50, 50)")
+    code = (
+        "class T:\n    def __init__(self):\n        self.net = Net()\n"
+        "    def loss(self, ids):\n        out = self.net(ids[:, :-1])\n"
+        "        return F.cross_entropy(out.flatten(0, 1), ids[:, 1:].flatten())\n"
+        "    def fit(self, ids):\n        loss = self.loss(ids)\n        loss.backward()\n"
+    )
+    assert note(subject(project, code, net), "loss").endswith(" with ids=2x129:int64[0,50]")
+
+
 def test_branches_count_once(project: Project) -> None:
     code = (
         "def main(model, x, amp):\n    if amp:\n        out = model(x)\n    else:\n"
