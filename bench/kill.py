@@ -149,7 +149,7 @@ def _compare(quiet: dict[str, Outcome], disturbed: dict[str, Outcome]) -> int:
         ours, theirs = _essence(quiet.get(key)), _essence(disturbed.get(key))
         if ours != theirs:
             different += 1
-            print(f"    {ours}\n    {theirs}")
+            print(f"    {str(ours)[:300]}\n    {str(theirs)[:300]}")
     return different
 
 

@@ -32,6 +32,8 @@ from scanner.probe.protocol import (
 __all__ = ["Crew", "News"]
 
 _TICK_S = 0.25
+_OUTSIDE = 5
+"""Starts ended by somebody else that weigh as much as one that failed by itself."""
 _WORTH = 8
 """Configurations that make another worker worth its start."""
 
@@ -78,7 +80,7 @@ class Crew:
         self._start()
         while self.facts is None:
             self.step()
-            if self._failures >= self._limits.starts:
+            if self._hopeless:
                 return self._unusable or Unusable(reason="no worker came up", remedy="")
             if not self._lives:
                 self._start()
@@ -104,9 +106,13 @@ class Crew:
                 self._heard(life, message, news)
             if life.process.ended or life.wait_s < 0:
                 self._lost(life, news)
-        if self._failures >= self._limits.starts and self.facts is not None:
+        if self._hopeless and self.facts is not None:
             self._give_up(news)
         return news
+
+    @property
+    def _hopeless(self) -> bool:
+        return self._failures >= _OUTSIDE * self._limits.starts
 
     def close(self) -> None:
         """End every worker at once."""
@@ -169,7 +175,7 @@ class Crew:
         elif isinstance(message, Refused):
             self._unusable = message.unusable
             # A device that never worked will not; one that did may only need a moment.
-            self._failures = self._failures if self.facts else self._limits.starts
+            self._failures = self._failures if self.facts else _OUTSIDE * self._limits.starts
         elif isinstance(message, Begin):
             self._begun(life, message.index, news)
         elif isinstance(message, Result | Broken) and message.index == life.current:
@@ -258,7 +264,8 @@ class Crew:
         self._inquiries.append(inquiry)
 
     def _failed_to_start(self, death: Death, inquiry: Inquiry | None) -> None:
-        self._failures += 1
+        # Whoever kills workers may hit several in a row before they are up.
+        self._failures += 1 if death.kind == "outside" else _OUTSIDE
         if inquiry is not None:
             self._inquiries.appendleft(inquiry)
         if self._unusable is None:

@@ -257,6 +257,15 @@ def test_a_bad_device_spec_costs_no_process() -> None:
         next(probe(fine(1), "gpu"))
 
 
+def test_workers_killed_while_they_start_are_started_again(tmp_path: Path) -> None:
+    births = tmp_path / "births"
+    # The first worker dies of `exit`; the next four are killed before they are up.
+    found = outcomes(among_others("exit"), options={"births": str(births)})
+    assert found["exit 0"].status == "crash"
+    others_are_fine(found, "exit")
+    assert births.stat().st_size >= 6
+
+
 def test_a_device_that_goes_away_leaves_the_rest_unknown(tmp_path: Path) -> None:
     log = tmp_path / "log"
     launch = Launch(workers=1, runner="tests.probe.iso_fakes:dying_device")
