@@ -6,6 +6,7 @@ keeps nothing that its supervisor does not have.
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import importlib
 import os
@@ -191,7 +192,9 @@ def main(arguments: list[str]) -> NoReturn:
     if not isinstance(setup, Setup):
         raise SystemExit("the first command was no setup")
     if setup.memory is not None:
-        resource.setrlimit(resource.RLIMIT_AS, (setup.memory, setup.memory))
+        # macOS refuses limits below what a process has mapped already.
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (setup.memory, setup.memory))
     runner = _runner(setup)
     if unusable := runner.check():
         pipe.send(encode(Refused(unusable=unusable)))

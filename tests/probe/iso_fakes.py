@@ -251,3 +251,14 @@ class DyingDevice(FakeRunner):
 
 
 dying_device = DyingDevice
+
+
+def among_others(*ops: str) -> list[OpCall]:
+    return [*fine(4), *(call(f"fake::{op}") for op in ops), *fine(4, start=4)]
+
+
+def others_are_fine(found: dict[str, Outcome], *ops: str) -> None:
+    rest = {name: each for name, each in found.items() if name.split()[0] not in ops}
+    assert len(rest) == 8
+    for name, each in rest.items():
+        assert (each.status, each.detail) == ("native", {"number": int(name.split()[1])})
