@@ -45,7 +45,8 @@ from scanner.capture.ladder import Climb, climb  # noqa: E402
 from scanner.capture.loader import Loader  # noqa: E402
 from scanner.capture.lowering import CPU_ONLY  # noqa: E402
 from scanner.capture.protocol import Failed, Graph, Profile  # noqa: E402
-from scanner.capture.world import Placement, world  # noqa: E402
+from scanner.capture.placement import Placement
+from scanner.capture.world import world  # noqa: E402
 from scanner.judge.profile import profile_for  # noqa: E402
 from scanner.locate.interface import LocateOptions, Source, Subject  # noqa: E402
 from scanner.records import Target  # noqa: E402

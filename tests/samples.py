@@ -11,6 +11,7 @@ from scanner.records import Capture, Location, OpCall, OpGraph, Target, TensorSp
 
 TORCH_29 = Target(framework="torch", version="2.9.1")
 TORCH_214 = Target(framework="torch", version="2.14.0")
+TORCH_210 = Target(framework="torch", version="2.10.0")
 
 
 def spec(shape: tuple[int, ...] = (4, 4), dtype: str = "float32", **other: Any) -> TensorSpec:

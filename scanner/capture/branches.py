@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from scanner.capture.kernels import composite
+from scanner.capture.lowering import DROPOUT, FLOAT_TOLERANCE, ONE_HOT
 
-__all__ = ["BRANCHES"]
+__all__ = ["BRANCHES", "UNCHECKED"]
 
 _aten = torch.ops.aten
 
@@ -83,6 +84,71 @@ def _attention(
     )
 
 
+def _pinv(
+    self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    """`at::native::linalg_pinv` on MPS: tolerances in float32 instead of float64."""
+    if rtol is None:
+        precision = torch.finfo(self.dtype).eps * max(self.shape[-2:])
+        rtol = 0.0 if atol is not None and atol > 0 else precision
+    limits = [
+        torch.full((), value, dtype=torch.float32, device=self.device)
+        for value in (atol or 0.0, rtol)
+    ]
+    return cast(
+        Tensor,
+        _aten.linalg_pinv.atol_rtol_tensor(
+            self, atol=limits[0], rtol=limits[1], hermitian=hermitian
+        ),
+    )
+
+
+def _one_hot_checked(self: Tensor, num_classes: int = -1) -> Tensor:
+    """`at::native::one_hot` on MPS from 2.12 on; the host reads both extremes back."""
+    if self.numel():
+        torch.aminmax(self)
+    return _one_hot(self, num_classes)
+
+
+def _ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor,
+    target_lengths: Tensor,
+    blank: int = 0,
+    reduction: int = 1,
+    zero_infinity: bool = False,
+) -> Tensor:
+    """`at::native::ctc_loss` with lengths in tensors: they are read on the host first.
+
+    Under a dispatch mode torch keeps them on the device; without values the longest are assumed.
+    """
+    batch = log_probs.shape[1] if log_probs.dim() == 3 else 1
+    longest = targets.shape[-1] if targets.dim() == 2 else targets.numel() // batch
+    lengths = (
+        _lengths(input_lengths, log_probs.shape[0], batch),
+        _lengths(target_lengths, longest, batch),
+    )
+    return cast(
+        Tensor,
+        _aten.ctc_loss.IntList(log_probs, targets, *lengths, blank, reduction, zero_infinity),
+    )
+
+
+def _lengths(lengths: Tensor, longest: int, batch: int) -> list[int]:
+    with torch._C.DisableTorchFunction():
+        return [longest] * batch if lengths.is_meta else [int(n) for n in lengths.tolist()]
+
+
+def _dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`at::native::dropout` on MPS from 2.15 on: one op for dense half, bfloat16 and float32."""
+    dense = input.layout == torch.strided
+    fused = input.dtype in (torch.float16, torch.bfloat16, torch.float32)
+    if train and 0 < p < 1 and input.numel() and dense and fused:
+        return cast(Tensor, _aten.native_dropout(input, p, train)[0])
+    return cast(Tensor, composite(_aten.dropout.default, input, p, train))
+
+
 def _one_hot(self: Tensor, num_classes: int = -1) -> Tensor:
     """`at::native::one_hot` on MPS: indices are not checked against the number of classes."""
     if num_classes == -1:
@@ -97,11 +163,16 @@ def _wants_gradient(*tensors: Tensor) -> bool:
 
 BRANCHES: dict[str, tuple[str, Any]] = {
     "lstm.input": ("aten::_lstm_mps", _lstm),
-    "one_hot": ("", _one_hot),
+    "ctc_loss.Tensor": ("", _ctc_loss),
+    "dropout": (DROPOUT, _dropout),
+    "linalg_pinv.atol_rtol_float": (FLOAT_TOLERANCE, _pinv),
+    "one_hot": ("", _one_hot_checked),
     "rms_norm": ("aten::_fused_rms_norm", _rms_norm),
     "scaled_dot_product_attention": (
         "aten::_scaled_dot_product_attention_math_for_mps",
         _attention,
     ),
 }
-"""Overload → the op that a release must register for it to take the branch (empty: all do)."""
+"""Overload → what a release must hold for it to take the branch (empty: all do)."""
+UNCHECKED: dict[str, tuple[str, Any]] = {"one_hot": (ONE_HOT, _one_hot)}
+"""Branches that replace one of `BRANCHES` in a release that holds their mark."""

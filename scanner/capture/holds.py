@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import torch
 
-from scanner.capture.branches import BRANCHES
+from scanner.capture.branches import BRANCHES, UNCHECKED
 from scanner.capture.kernels import KERNELS
 
 __all__ = ["held"]
@@ -50,10 +50,16 @@ def _install(library: torch.library.Library, name: str) -> bool:
 
 
 def _install_branches(library: torch.library.Library, holds: frozenset[str]) -> None:
-    for op, (needed, branch) in BRANCHES.items():
-        known = hasattr(_aten, needed.removeprefix("aten::")) if needed else True
-        if known and (not needed or needed in holds) and hasattr(_aten, op.partition(".")[0]):
+    unchecked = {op: one for op, one in UNCHECKED.items() if one[0] in holds}
+    for op, (needed, branch) in (BRANCHES | unchecked).items():
+        if (not needed or needed in holds) and _known(op) and _known(needed):
             _impl(library, op, branch, _BACKENDS + _AUTOGRAD)
+
+
+def _known(op: str) -> bool:
+    """Whether the running torch has an op; marks of branches are no ops."""
+    name = op.removeprefix("aten::").partition(".")[0]
+    return not name or "::" in name or hasattr(_aten, name)
 
 
 def _impl(library: torch.library.Library, op: str, kernel: _Kernel, keys: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ Each computes what the composite computes, by running the composite, so that one
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import torch
@@ -175,6 +176,10 @@ KERNELS: dict[str, dict[str, _Kernel]] = {
         "_scaled_dot_product_attention_math_for_mps": _attention_math_for_mps
     },
     "aten::linalg_lu_factor": {"linalg_lu_factor": _lu_factor},
+    "aten::linalg_svd": {"linalg_svd": partial(composite, _aten.linalg_svd.default)},
+    "aten::upsample_nearest3d.vec": {
+        "upsample_nearest3d.vec": partial(composite, _aten.upsample_nearest3d.vec)
+    },
     "aten::linear": {"linear": _linear, "linear_backward": _linear_backward},
     "aten::max_pool2d": {"max_pool2d": _max_pool2d, "max_pool2d_backward": _max_pool2d_backward},
     "aten::mish_backward": {"mish_backward": _mish_backward},

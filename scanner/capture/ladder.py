@@ -24,6 +24,8 @@ from scanner.capture.exported import export_graph
 from scanner.capture.frames import Frames
 from scanner.capture.graph import assemble
 from scanner.capture.holds import held
+from scanner.capture.lowering import FALLBACKS
+from scanner.capture.placement import Placement
 from scanner.capture.protocol import (
     Attempt,
     Begin,
@@ -35,7 +37,7 @@ from scanner.capture.protocol import (
     Profile,
 )
 from scanner.capture.step import chosen_mode, record_step
-from scanner.capture.world import Placement, Rung, world
+from scanner.capture.world import Rung, world
 from scanner.errors import CaptureError, OpscanError, SourceError, UsageError
 from scanner.locate.interface import Candidate, Found, NeedsValues, Subject
 from scanner.records import Capture, OpGraph, Unseen
@@ -162,8 +164,9 @@ def _recorded(
     subject = candidate.build()
     model.nbytes = _nbytes(subject)
     mode = chosen_mode(subject, job.mode)
+    fallbacks = FALLBACKS & set(profile.holds)
     with held(frozenset(profile.holds)) as missing:
-        recorder, assumed = record_step(subject, mode, job.frames, placement)
+        recorder, assumed = record_step(subject, mode, job.frames, placement, fallbacks)
     unseen = (*_unheld(missing), *_unentered(subject))
     capture = Capture(
         method=method,

@@ -20,7 +20,17 @@ import msgspec
 
 from scanner.records import OpCall, TensorSpec
 
-__all__ = ["CPU_ONLY", "HOLDABLE", "lower"]
+__all__ = [
+    "BRANCHES",
+    "CPU_ONLY",
+    "DROPOUT",
+    "FALLBACKS",
+    "FLOAT_TOLERANCE",
+    "HOLDABLE",
+    "ONE_HOT",
+    "SAFE_SOFTMAX",
+    "lower",
+]
 
 HOLDABLE = frozenset(
     {
@@ -36,12 +46,34 @@ HOLDABLE = frozenset(
 )
 """Ops whose presence on MPS changes what is dispatched."""
 
+FALLBACKS = frozenset({"aten::linalg_svd", "aten::upsample_nearest3d.vec"})
+"""Composite ops that some releases register a CPU fallback for: they run whole, on the CPU."""
+
+DROPOUT = "branch::native_dropout"
+FLOAT_TOLERANCE = "branch::float32_tolerance"
+ONE_HOT = "branch::one_hot_unchecked"
+SAFE_SOFTMAX = "branch::safe_softmax"
+BRANCHES: dict[str, tuple[str, str]] = {
+    DROPOUT: ("2.15.0", ""),
+    FLOAT_TOLERANCE: ("2.4.1", ""),
+    ONE_HOT: ("", "2.11.0"),
+    SAFE_SOFTMAX: ("2.5.0", ""),
+}
+"""Branches that no registration tells of: first and last release that takes them (empty: open).
+
+From the calls and comparisons in each release's `dropout`, `one_hot` and attention functions:
+dropout is one op on MPS; the pseudo-inverse makes its tolerances in float32, since MPS has no
+float64; `one_hot` does not check its indices; attention guards its softmax.
+"""
+
 CPU_ONLY = ("mkldnn", "onednn", "_for_cpu", "xnnpack", "nnpack")
 """Parts of op names that exist for the CPU alone and so say nothing about MPS."""
 
 
 def lower(call: OpCall, holds: frozenset[str]) -> OpCall:
     """The call as a release that keeps `holds` dispatches it; the same object when unchanged."""
+    if call.op == "aten::_safe_softmax" and SAFE_SOFTMAX not in holds:
+        return _plain_softmax(call)
     if "aten::_mps_convolution" not in holds:
         return call
     if call.op in {"aten::convolution", "aten::_convolution"}:
@@ -49,6 +81,11 @@ def lower(call: OpCall, holds: frozenset[str]) -> OpCall:
     if call.op == "aten::convolution_backward":
         return _convolution_backward(call)
     return call
+
+
+def _plain_softmax(call: OpCall) -> OpCall:
+    attributes = {"dim": call.attributes["dim"], "half_to_float": False}
+    return msgspec.structs.replace(call, op="aten::_softmax", via=call.op, attributes=attributes)
 
 
 def _convolution(call: OpCall) -> OpCall:

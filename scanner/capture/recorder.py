@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture import describe
+from scanner.capture.placement import Placement
 from scanner.capture.values import Values
-from scanner.capture.world import Placement
 from scanner.records import Location, OpCall, Phase, Step, TensorSpec, Value
 
 __all__ = ["Recorder"]
@@ -45,16 +46,21 @@ class Recorder(TorchDispatchMode):
     A backward op belongs to the line of the forward op whose autograd node it runs for.
     """
 
-    def __init__(self, locate: Locate, placement: Placement) -> None:
+    def __init__(
+        self, locate: Locate, placement: Placement, fallbacks: frozenset[str] = frozenset()
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.phase: Phase = "forward"
         self.paused = False
         self._locate = locate
         self._placement = placement
+        self._fallbacks = fallbacks
         self._rows: dict[Any, int] = {}
         self._table: list[_Row] = []
         self._steps: list[Step] = []
         self._values = Values()
+        self._on_host: set[int] = set()
+        """Sequence numbers of nodes that autograd made on CPU copies, inside a fallback."""
         self._forward: dict[int, Location | None] = {}
         """Sequence number of an autograd node → place of the op that made it."""
 
@@ -71,18 +77,36 @@ class Recorder(TorchDispatchMode):
             return func(*args, **kwargs)
         # Function modes answer questions about devices for the user's code; here the truth counts.
         with torch._C.DisableTorchFunction():
+            if self._runs_on_host():
+                return func(*args, **kwargs)
             phase, place = self._context()
             tensors, key = self._signature(func, args, kwargs, phase)
             reads = tuple(self._values.index(tensor, "constant") for tensor in tensors)
             row = self._rows.get((key, _aliases(reads)))
             before = None if row is not None else self._inputs(func, args, kwargs)
-            result = func(*args, **kwargs)
+            if self._fallbacks and describe.op_name(func) in self._fallbacks:
+                result = self._fall_back(func, args, kwargs)
+            else:
+                result = func(*args, **kwargs)
             self._place_results(tensors, result)
             if row is None:
                 assert before is not None
                 row = self._add(func, phase, before, result, (key, _aliases(reads)))
             self._count(row, place, reads, result, phase)
             return result
+
+    def _fall_back(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A composite that is sent to the CPU is differentiated there, op by op."""
+        made = _sequence_number()
+        with _autograd_seen():
+            result = func(*args, **kwargs)
+        self._on_host.update(range(made, _sequence_number()))
+        return result
+
+    def _runs_on_host(self) -> bool:
+        """Whether autograd runs the backward of what a fallback computed, on its CPU copies."""
+        node: Any = torch._C._current_autograd_node() if self._on_host else None
+        return node is not None and node._sequence_nr() in self._on_host
 
     def _context(self) -> tuple[Phase, Location | None]:
         node: Any = torch._C._current_autograd_node()  # None outside a backward pass
@@ -93,7 +117,7 @@ class Recorder(TorchDispatchMode):
         if torch.is_grad_enabled():
             # An op's node is numbered before its backend kernel is called: the first op to see a
             # number made the node.
-            self._forward.setdefault(torch._C._autograd._get_sequence_nr() - 1, place)
+            self._forward.setdefault(_sequence_number() - 1, place)
         return self.phase, place
 
     def _signature(
@@ -209,6 +233,25 @@ class Recorder(TorchDispatchMode):
     def values(self) -> tuple[Value, ...]:
         """Every storage seen."""
         return tuple(self._values.records())
+
+
+@contextmanager
+def _autograd_seen() -> Iterator[None]:
+    """Lets ops below a dispatch mode be recorded by autograd."""
+    keys = ("AutogradFunctionality", "ADInplaceOrView")
+    excluded = [key for key in keys if torch._C._dispatch_tls_is_dispatch_key_excluded(key)]
+    for key in excluded:
+        torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
+    try:
+        yield
+    finally:
+        for key in excluded:
+            torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
+
+
+def _sequence_number() -> int:
+    """The number that autograd's next node will get."""
+    return int(torch._C._autograd._get_sequence_nr())
 
 
 def _tensor_key(tensor: Tensor, host: bool) -> tuple[Any, ...]:

@@ -12,8 +12,8 @@ from torch.utils import _pytree as pytree
 
 from scanner.capture.frames import Frames
 from scanner.capture.modules import ModulePath
+from scanner.capture.placement import Placement
 from scanner.capture.recorder import Recorder
-from scanner.capture.world import Placement
 from scanner.errors import CaptureError
 from scanner.locate.interface import Subject
 from scanner.records import Location, Phase
@@ -38,14 +38,18 @@ def chosen_mode(subject: Subject, asked: str) -> Mode:
 
 
 def record_step(
-    subject: Subject, mode: Mode, frames: Frames, placement: Placement
+    subject: Subject,
+    mode: Mode,
+    frames: Frames,
+    placement: Placement,
+    fallbacks: frozenset[str] = frozenset(),
 ) -> tuple[Recorder, list[str]]:
     """One step, recorded; also what was assumed about it.
 
     Whatever the user's code raises comes out unchanged.
     """
     modules = ModulePath(subject.model)
-    recorder = Recorder(_locator(subject, frames, modules), placement)
+    recorder = Recorder(_locator(subject, frames, modules), placement, fallbacks)
     _name_values(recorder, subject)
     placement.clear()
     notes: list[str] = []

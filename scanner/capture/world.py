@@ -9,67 +9,29 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, Literal
 from unittest import mock
 
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
-from torch.utils import _foreach_utils
 from torch.utils._device import _device_constructors
 
-__all__ = ["Place", "Placement", "Rung", "world"]
+from scanner.capture.imitation import TARGET, cpu_kernels_as_on_mps, overwrite, patches
+from scanner.capture.placement import Place, Placement
 
-Place = Literal["target", "host"]
+__all__ = ["Rung", "world"]
+
 Rung = Literal["meta", "fake", "real"]
 
-_TARGET = torch.device("mps", 0)
 _HOST = torch.device("cpu")
+_COPYING = frozenset({torch.as_tensor, torch.asarray, torch.tensor})
+"""Constructors that copy a tensor they are given, which a meta tensor cannot be to the host."""
 _ABSENT = frozenset({"cuda", "xpu", "hip", "mtia", "hpu"})
-
-
-class Placement:
-    """Which storages the user deliberately keeps on the host; everything else is on the target.
-
-    Storages are told apart by their address, which a weak reference keeps from being reused.
-    """
-
-    def __init__(self, base: torch.device) -> None:
-        self._base = base
-        self._host: dict[int, Any] = {}
-        self.default: Place = "target"
-        """Where a tensor is created that names no device.
-
-        A model's file builds for the target; an optimizer keeps its counters on the host.
-        """
-        self.creating: Place = "target"
-        """Where the call in progress puts new storages."""
-
-    def is_host(self, tensor: Tensor) -> bool:
-        """Whether the tensor's storage is on the host."""
-        with torch._C.DisableTorchFunction():
-            if tensor.device.type != self._base.type:
-                return True
-            return bool(self._host) and _storage(tensor) in self._host
-
-    def mark_host(self, tensor: Tensor) -> None:
-        """Records that the tensor's storage is on the host."""
-        key = _storage(tensor)
-        if key:
-            self._host[key] = torch.multiprocessing.reductions.StorageWeakRef(
-                tensor.untyped_storage()
-            )
-
-    def clear(self) -> None:
-        """Everything that exists now counts as being on the target."""
-        self._host.clear()
-
-
-def _storage(tensor: Tensor) -> int:
-    if tensor.layout != torch.strided:
-        return 0
-    return int(tensor.untyped_storage()._cdata)
 
 
 @contextlib.contextmanager
@@ -80,11 +42,11 @@ def world(rung: Rung) -> Iterator[Placement]:
     base = torch.device("meta" if rung == "meta" else "cpu")
     placement = Placement(base)
     with contextlib.ExitStack() as stack:
-        for patch in _patches():
+        for patch in patches():
             stack.enter_context(patch)
-        stack.enter_context(_cpu_kernels_as_on_mps())
+        stack.enter_context(cpu_kernels_as_on_mps())
         if rung == "fake":
-            stack.enter_context(mock.patch.object(torch.utils, "swap_tensors", _overwrite))
+            stack.enter_context(mock.patch.object(torch.utils, "swap_tensors", overwrite))
             stack.enter_context(_fake_mode())
         stack.enter_context(_TargetDevice(base, placement))
         yield placement
@@ -94,73 +56,6 @@ def _fake_mode() -> contextlib.AbstractContextManager[Any]:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     return FakeTensorMode(allow_non_fake_inputs=True)
-
-
-def _overwrite(into: Tensor, source: Tensor) -> None:
-    """Stands in for swapping, which a fake tensor's bookkeeping references forbid."""
-    into.data = source.data
-
-
-def _patches() -> Iterator[contextlib.AbstractContextManager[Any]]:
-    """Answers of the modules that describe devices, as on an Apple-silicon Mac."""
-    for module, answers in (
-        (torch.backends.mps, {"is_available": True, "is_built": True}),
-        (torch.cuda, {"is_available": False, "device_count": 0}),
-        (torch.mps, _MPS_ANSWERS),
-        (torch, {"set_default_device": None, "get_default_device": _TARGET}),
-        (getattr(torch, "accelerator", None), _ACCELERATOR_ANSWERS),
-    ):
-        for name, value in answers.items():
-            if hasattr(module, name):
-                yield mock.patch.object(module, name, _returns(value))
-    for module in (_foreach_utils, torch.nn.utils.clip_grad):
-        yield mock.patch.object(module, "_device_has_foreach_support", _mps_has_foreach)
-
-
-def _mps_has_foreach(_device: torch.device) -> bool:
-    """Asked with the base device; whether `mps` has foreach kernels is what the Mac would find."""
-    return "mps" in _foreach_utils._get_foreach_kernels_supported_devices()
-
-
-_MPS_ANSWERS: dict[str, Any] = {
-    "current_allocated_memory": 0,
-    "device_count": 1,
-    "driver_allocated_memory": 0,
-    "empty_cache": None,
-    "is_available": True,
-    "manual_seed": None,
-    "recommended_max_memory": 1 << 34,
-    "seed": None,
-    "set_per_process_memory_fraction": None,
-    "synchronize": None,
-}
-_ACCELERATOR_ANSWERS: dict[str, Any] = {
-    "current_accelerator": torch.device("mps"),
-    "current_device_index": 0,
-    "device_count": 1,
-    "empty_cache": None,
-    "is_available": True,
-    "synchronize": None,
-}
-
-
-def _returns(value: Any) -> Callable[..., Any]:
-    """A new function each time: torch keeps tables of functions by identity."""
-    return lambda *_args, **_kwargs: value
-
-
-@contextlib.contextmanager
-def _cpu_kernels_as_on_mps() -> Iterator[None]:
-    """Switches off the libraries and fused kernels that only a CPU build would choose."""
-    mkldnn = torch._C._get_mkldnn_enabled()
-    flash = torch.backends.cuda.flash_sdp_enabled()
-    torch._C._set_mkldnn_enabled(False)
-    torch.backends.cuda.enable_flash_sdp(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(mkldnn)
-        torch.backends.cuda.enable_flash_sdp(flash)
 
 
 class _TargetDevice(TorchFunctionMode):
@@ -196,23 +91,31 @@ class _TargetDevice(TorchFunctionMode):
         if device is not None:
             return self._create(func, args, kwargs, _parsed(device))
         if func in self._constructors:
+            if _in_optimizer(sys._getframe(1)):
+                return self._create(func, args, kwargs, _HOST, keep=True)
             return self._create(func, args, kwargs, self._default())
         return func(*args, **kwargs)
 
     def _default(self) -> torch.device:
-        return _TARGET if self._placement.default == "target" else _HOST
+        return TARGET if self._placement.default == "target" else _HOST
 
     def _device_of(self, tensor: Tensor) -> torch.device:
-        return _HOST if self._placement.is_host(tensor) else _TARGET
+        return _HOST if self._placement.is_host(tensor) else TARGET
 
-    def _create(self, func: Any, args: Any, kwargs: Any, device: torch.device) -> Any:
+    def _create(
+        self, func: Any, args: Any, kwargs: Any, device: torch.device, *, keep: bool = False
+    ) -> Any:
         _refuse_absent(device)
         place: Place = "host" if device.type == "cpu" else "target"
-        where = self._base if place == "target" or func not in self._constructors else _HOST
+        copies = func in _COPYING and bool(args) and isinstance(args[0], Tensor)
+        where = self._base if place == "target" or copies else _HOST
         with self._creating(place):
             result = func(*args, **{**kwargs, "device": where})
+            if func is torch.tensor and where.type == "meta":
+                # torch.tensor() ends in this op, except on meta.
+                result = torch.ops.aten.lift_fresh.default(result)
         if place == "host" and isinstance(result, Tensor):
-            self._placement.mark_host(result)
+            self._placement.mark_host(result, keep=keep)
         return result
 
     def _to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -252,9 +155,14 @@ def _getter(name: str) -> Any:
     return getattr(Tensor, name).__get__
 
 
+def _in_optimizer(frame: FrameType) -> bool:
+    """Whether torch's own optimizers ask: they keep their step counters on the host."""
+    return f"{os.sep}torch{os.sep}optim{os.sep}" in frame.f_code.co_filename
+
+
 def _parsed(device: Any) -> torch.device:
     if isinstance(device, int):
-        return _TARGET
+        return TARGET
     return torch.device(device)
 
 

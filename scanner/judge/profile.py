@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scanner.capture.lowering import HOLDABLE
+from scanner.capture.lowering import BRANCHES, FALLBACKS, HOLDABLE
 from scanner.capture.protocol import Profile
 from scanner.judge.interface import Knowledge
 from scanner.records import Target
@@ -17,11 +17,22 @@ __all__ = ["profile_for", "profiles_for"]
 
 def profile_for(target: Target, knowledge: Knowledge) -> Profile:
     """The lowering profile of the target's release: the holdable ops it has an MPS kernel for."""
-    holds = tuple(
-        sorted(op for op in HOLDABLE if knowledge.lookup(op, target.version).registered == "kernel")
-    )
+    registered = [
+        op
+        for ops, function in ((HOLDABLE, "kernel"), (FALLBACKS, "fallback"))
+        for op in ops
+        if knowledge.lookup(op, target.version).registered == function
+    ]
+    taken = [name for name, span in BRANCHES.items() if _within(target.version, *span)]
+    holds = tuple(sorted(registered + taken))
     digest = hashlib.sha256("\n".join(holds).encode()).hexdigest()[:12]
     return Profile(id=digest, holds=holds, release=target.version)
+
+
+def _within(version: str, first: str, last: str) -> bool:
+    """Whether a release lies in a range with open ends."""
+    here = _release_key(version)
+    return _release_key(first) <= here and (not last or here <= _release_key(last))
 
 
 def profiles_for(

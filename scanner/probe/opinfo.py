@@ -17,8 +17,8 @@ import msgspec
 import torch
 
 from scanner.capture.graph import merged
+from scanner.capture.placement import Placement
 from scanner.capture.recorder import Recorder
-from scanner.capture.world import Placement
 from scanner.errors import UsageError
 from scanner.records import OpCall
 

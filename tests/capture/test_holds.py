@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture.holds import held
-from scanner.capture.lowering import HOLDABLE
+from scanner.capture.lowering import HOLDABLE, ONE_HOT
 from scanner.capture.world import world
 from scanner.locate.interface import Subject
 
@@ -126,14 +126,42 @@ def test_attention_is_one_kernel_in_inference_only(capture):
     assert not [op for op in trained if "_for_cpu" in op]
 
 
-def test_one_hot_does_not_read_values_on_mps(capture):
+@pytest.mark.parametrize("unchecked", [True, False])
+def test_one_hot_checks_its_indices_from_2_12_on(capture, unchecked):
     graph = capture(
         lambda: Subject(
             model=lambda ids: F.one_hot(ids, 7), args=(torch.zeros(3, dtype=torch.long),)
         ),
         mode="infer",
+        holds=frozenset({ONE_HOT}) if unchecked else frozenset(),
     )
     assert ops(graph)[-2:] == ["aten::unsqueeze", "aten::scatter_.value"]
+    assert ("aten::aminmax" in ops(graph)) is not unchecked
+
+
+def test_dropout_is_one_op_where_the_release_says_so(capture):
+    def build():
+        return Subject(
+            model=nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), args=(torch.ones(2, 4),)
+        )
+
+    assert "aten::native_dropout" in ops(capture(build), "forward")
+    older = ops(capture(build, holds=HOLDABLE), "forward")
+    assert "aten::native_dropout" not in older
+    assert "aten::bernoulli_.float" in older
+
+
+def test_ctc_loss_reads_lengths_on_the_host(capture):
+    def build():
+        scores = torch.zeros(12, 2, 5, requires_grad=True).log_softmax(-1)
+        labels = torch.ones(2, 3, dtype=torch.long)
+        lengths = (torch.full((2,), 12), torch.full((2,), 3))
+        return Subject(model=lambda s: F.ctc_loss(s, labels, *lengths), args=(scores,))
+
+    graph = capture(build, mode="infer")
+    loss = next(call for call in graph.ops if call.op == "aten::_ctc_loss")
+    assert loss.attributes["input_lengths"] == [12, 12]
+    assert loss.attributes["target_lengths"] == [3, 3]
 
 
 def test_every_composite_with_an_mps_kernel_is_known():

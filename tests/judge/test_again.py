@@ -11,15 +11,15 @@ from scanner.judge.models import judge_model, model_without_graph
 from scanner.records import Report, Target
 from scanner.report.interface import Style
 from scanner.report.json_ import parse, render
-from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_214, Facts, call, graph, spec
+from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
 
 KNOWN = Facts(
     {
         "aten::mm": KERNEL,
         "aten::_to_copy": KERNEL,
         "aten::linear": KERNEL,
-        ("aten::missing", "2.9.1"): MISSING | {"fixed_in": "2.14.0"},
-        ("aten::missing", "2.14.0"): KERNEL,
+        ("aten::missing", "2.9.1"): MISSING | {"fixed_in": "2.10.0"},
+        ("aten::missing", "2.10.0"): KERNEL,
         ("aten::linear", "1.12.1"): MISSING,
     }
 )
@@ -61,8 +61,8 @@ def test_judging_again_for_the_same_targets_changes_nothing() -> None:
 
 
 def test_another_target_gets_the_verdicts_that_a_scan_would_give() -> None:
-    found = judge_again(saved(report()), (TORCH_214,), Gate(), KNOWN)
-    assert found == report(TORCH_214)
+    found = judge_again(saved(report()), (TORCH_210,), Gate(), KNOWN)
+    assert found == report(TORCH_210)
     assert [each.rule for each in found.models[0].findings] == ["OPS104"]
 
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scanner.judge.rules import RULES, Rule, about_capture, about_ops
+from scanner.judge.rules import RULES, Rule, about_capture, about_ops, measured
 from scanner.judge.rules.equivalents import EQUIVALENTS
 
 
@@ -20,7 +20,7 @@ def test_every_rule_is_documented(rule: Rule[object]) -> None:
 
 def test_ids_and_names_are_unique_and_sorted() -> None:
     assert list(RULES) == sorted(RULES)
-    assert len(RULES) == len(about_ops) + len(about_capture)
+    assert len(RULES) == len(about_ops) + len(measured.RULES) + len(about_capture)
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 
 

@@ -87,7 +87,8 @@ def wrong_values(case: MeasuredCase) -> Advice | None:
 def nan_or_infinity(case: MeasuredCase) -> Advice | None:
     """NaN or infinity appeared, or vanished, where the CPU says otherwise.
 
-    A NaN that vanishes is as bad as one that appears: it hides that training has diverged.
+    A NaN that vanishes is as bad as one that appears: it hides that training has diverged. The
+    finding names the tensor, and how many of its elements differ in this way.
 
     ## What to do
 
@@ -120,7 +121,8 @@ def op_crashes(case: MeasuredCase) -> Advice | None:
 def slower_than_cpu(case: MeasuredCase) -> Advice | None:
     """The device takes longer than the CPU for this configuration, with confidence.
 
-    Both were timed repeatedly after warm-up; the finding gives both medians.
+    Both were timed repeatedly after warm-up, first calls apart; the finding gives both medians. It
+    is reported only when the difference is larger than the spread of the samples.
 
     ## What to do
 
