@@ -44,8 +44,8 @@ from scanner.capture.holds import held  # noqa: E402
 from scanner.capture.ladder import Climb, climb  # noqa: E402
 from scanner.capture.loader import Loader  # noqa: E402
 from scanner.capture.lowering import CPU_ONLY  # noqa: E402
-from scanner.capture.protocol import Failed, Graph, Profile  # noqa: E402
 from scanner.capture.placement import Placement
+from scanner.capture.protocol import Failed, Graph, Profile  # noqa: E402
 from scanner.capture.world import world  # noqa: E402
 from scanner.judge.profile import profile_for  # noqa: E402
 from scanner.locate.interface import LocateOptions, Source, Subject  # noqa: E402
@@ -79,6 +79,12 @@ OWN_WAYS = {
         "aten::sigmoid": "mish_backward is composite when it is not held",
         "aten::softplus": "mish_backward is composite when it is not held",
         "aten::sub_.Tensor": "mish_backward is composite when it is not held",
+    },
+    "speech_ctc": {
+        "aten::_ctc_loss": "lengths stay in tensors while a dispatch mode is active",
+        "aten::_ctc_loss.Tensor": "lengths stay in tensors while a dispatch mode is active",
+        "aten::_ctc_loss_backward": "lengths stay in tensors while a dispatch mode is active",
+        "aten::_ctc_loss_backward.Tensor": "lengths stay in tensors under a dispatch mode",
     },
     "train_resnet": {
         "aten::_foreach_mul_.Tensor": "gradients are clipped in groups, but not on mps",

@@ -29,6 +29,7 @@ __all__ = ["Rung", "world"]
 Rung = Literal["meta", "fake", "real"]
 
 _HOST = torch.device("cpu")
+_TRUNCATED = "_no_grad_trunc_normal_"
 _COPYING = frozenset({torch.as_tensor, torch.asarray, torch.tensor})
 """Constructors that copy a tensor they are given, which a meta tensor cannot be to the host."""
 _ABSENT = frozenset({"cuda", "xpu", "hip", "mtia", "hpu"})
@@ -45,6 +46,9 @@ def world(rung: Rung) -> Iterator[Placement]:
         for patch in patches():
             stack.enter_context(patch)
         stack.enter_context(cpu_kernels_as_on_mps())
+        if rung != "real":
+            # It draws until every value is in range, which only values can tell.
+            stack.enter_context(mock.patch.object(torch.nn.init, _TRUNCATED, _as_it_is))
         if rung == "fake":
             stack.enter_context(mock.patch.object(torch.utils, "swap_tensors", overwrite))
             stack.enter_context(_fake_mode())
@@ -56,6 +60,10 @@ def _fake_mode() -> contextlib.AbstractContextManager[Any]:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def _as_it_is(tensor: Tensor, *_args: Any, **_kwargs: Any) -> Tensor:
+    return tensor
 
 
 class _TargetDevice(TorchFunctionMode):

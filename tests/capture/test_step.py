@@ -201,6 +201,28 @@ def test_the_ladder_climbs_only_as_far_as_needed(capture, forward, method):
     )
 
 
+def test_initial_values_do_not_matter(capture):
+    def build():
+        layer = nn.Linear(4, 4)
+        nn.init.trunc_normal_(layer.weight, std=0.02)
+        return Subject(model=layer, args=(torch.ones(2, 4),))
+
+    assert capture(build).capture.method == "meta"
+
+
+def test_an_optimizer_that_keeps_state_from_the_start(capture):
+    def build():
+        model = nn.Linear(2, 2)
+        optimizer = torch.optim.Adagrad(model.parameters())
+        return Subject(model=model, args=(torch.ones(1, 2),), loss=torch.sum, optimizer=optimizer)
+
+    graph = capture(build)
+    assert graph.capture.method == "meta"
+    counters = [call for call in graph.ops if call.op == "aten::_local_scalar_dense"]
+    assert counters
+    assert all(spec.device == "cpu" for call in counters for spec in call.inputs)
+
+
 def test_a_scan_without_a_loss_says_so(capture):
     graph = capture(lambda: Subject(model=nn.Linear(2, 2), args=(torch.ones(1, 2),)))
     assert graph.mode == "train"
