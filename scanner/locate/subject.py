@@ -231,7 +231,8 @@ def _loss(
     returned = loss_in_output(inputs.output)
     if returned is not None:
         return returned
-    return criterion_loss(reference.context, inputs.output, real=options.real)
+    given = (*inputs.args, *inputs.kwargs.values())
+    return criterion_loss(reference.context, inputs.output, given, real=options.real)
 
 
 def _arguments(step: TrainingStep, entry: Entry, inputs: Inputs) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,33 +129,51 @@ def _step_note(reference: Reference, step: TrainingStep, chosen: Mapping[str, An
     return f"loss from {reference.context.place(step.line)}: {code}{given}"
 
 
-def criterion_loss(context: Context, output: Any, *, real: bool = False) -> LossPlan | None:
-    """A loss object or function that the file has, applied to the output and a fitting target."""
+def criterion_loss(
+    context: Context, output: Any, inputs: Iterable[Any], *, real: bool = False
+) -> LossPlan | None:
+    """A loss object or function that the file has, applied to the output and a fitting target.
+
+    Scores (N, T, C) for a model of token `inputs` (N, T) are flattened to (N * T, C), as language
+    models do.
+    """
     main = first_tensor(output)
     if main is None:
         return None
+    is_sequence = main.dim() == 3 and any(map(_is_tokens, inputs))
     for where, name, criterion in _criteria(context):
         classes_first = is_classifying(name)
-        for target in target_shapes(main, classes_first=classes_first):
-            loss = _applied(criterion, output, make_value(target, real=real))
+        flat = is_sequence and classes_first
+        scores = main.flatten(0, 1) if flat else main
+        for target in target_shapes(scores, classes_first=classes_first):
+            loss = _applied(criterion, flat, make_value(target, real=real))
             if _fits(attempt(lambda loss=loss: loss(output))):  # type: ignore[misc]
-                note = f"loss from {where}: {name}(output, target={format_value(target)})"
+                shown = "output.flatten(0, 1)" if flat else "output"
+                note = f"loss from {where}: {name}({shown}, target={format_value(target)})"
                 return LossPlan(loss=loss, notes=(note,))
     return None
 
 
-def _applied(criterion: Any, example: Any, target: Any) -> Callable[[Any], Any]:
-    """The criterion on the whole output where that is a tensor, else on its main tensor."""
-    if isinstance(example, torch.Tensor):
-        return lambda out: criterion(out, target)
-    return lambda out: criterion(first_tensor(out), target)
+def _is_tokens(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.dim() == 2 and value.dtype == torch.int64
+
+
+def _applied(criterion: Any, flat: bool, target: Any) -> Callable[[Any], Any]:
+    """The criterion on the output, or on its main tensor when that is a collection."""
+
+    def loss(out: Any) -> Any:
+        scores = out if isinstance(out, torch.Tensor) else first_tensor(out)
+        assert scores is not None
+        return criterion(scores.flatten(0, 1) if flat else scores, target)
+
+    return loss
 
 
 def _criteria(context: Context) -> Iterator[tuple[str, str, Any]]:
     """(place, name, callable) of every loss in the file: objects, then calls, in its order."""
     for name, value in context.namespace.items():
         if name in _NAMES and callable(value) and not is_module_class(value):
-            yield context.display, type(value).__name__, value
+            yield context.display, getattr(value, "__name__", type(value).__name__), value
     for scope in context.scopes:
         if is_module_class(context.namespace.get(scope.owner)):
             continue

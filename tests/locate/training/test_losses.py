@@ -172,6 +172,20 @@ def test_a_criterion_without_a_step(project: Project, code: str, expected: str) 
     assert note(project.build("model.py:Net"), "loss") == expected
 
 
+def test_a_criterion_on_the_scores_of_tokens(project: Project) -> None:
+    project.torch_file(net("nn.Embedding(50, 7)") + "criterion = nn.CrossEntropyLoss()\n")
+    assert note(project.build("model.py:Net"), "loss") == (
+        "loss from model.py: CrossEntropyLoss(output.flatten(0, 1), target=256:int64[0,7])"
+    )
+
+
+def test_a_function_named_loss(project: Project) -> None:
+    project.torch_file(net() + "def loss_fn(out, y):\n    return ((out - y) ** 2).mean()\n")
+    assert note(project.build("model.py:Net"), "loss") == (
+        "loss from model.py: loss_fn(output, target=2x5:float32[0.0,1.0])"
+    )
+
+
 def test_no_loss(project: Project) -> None:
     project.torch_file(net())
     assert project.build("model.py:Net").loss is None
