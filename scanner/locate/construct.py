@@ -47,7 +47,7 @@ def required_parameters(target: Callable[..., Any]) -> list[inspect.Parameter]:
     """Parameters that a call must give; none when the signature cannot be read."""
     try:
         signature = inspect.signature(target)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, NameError):  # NameError: annotations that cannot be read
         return []
     return [
         parameter

@@ -38,21 +38,25 @@ def candidates(loaded: Loaded, source: Source, options: LocateOptions) -> Found:
 
     Nothing is built here. Raises `LocateError` when there is no model, or none of that name.
     """
-    context = Context(loaded)
+    found = _found(Context(loaded), source, options)
+    return Found(candidates=found.candidates, notes=(*source.notes, *loaded.notes, *found.notes))
+
+
+def _found(context: Context, source: Source, options: LocateOptions) -> Found:
     if source.name is not None:
-        return Found(candidates=(_named(context, source.name, options),), notes=loaded.notes)
+        return Found(candidates=(_named(context, source.name, options),))
     if HOOK in context.namespace:
         return _hook_only(context, options)
     if options.entry is not None:
         chosen = _named(context, options.entry, options, how="config")
-        return Found(candidates=(chosen,), notes=loaded.notes)
-    return _offered(context, source, options)
+        return Found(candidates=(chosen,))
+    return _offered(context, options)
 
 
 def _hook_only(context: Context, options: LocateOptions) -> Found:
     others = [name for name, _ in _globals(context)]
     others += [fact.name for fact in context.outline.modules if not is_loss_name(fact.name)]
-    notes = context.loaded.notes
+    notes: tuple[str, ...] = ()
     if options.entry is not None:
         notes += (f"the entry {options.entry} is not used: {HOOK}() says what to scan",)
     if others:
@@ -69,7 +73,7 @@ def _hook(context: Context, options: LocateOptions, how: str = "hook") -> Candid
     )
 
 
-def _offered(context: Context, source: Source, options: LocateOptions) -> Found:
+def _offered(context: Context, options: LocateOptions) -> Found:
     parts = Parts(context)
     objects = list(_globals(context))
     parts.cover_objects(model for _, model in objects)
@@ -88,7 +92,7 @@ def _offered(context: Context, source: Source, options: LocateOptions) -> Found:
         found = _built_elsewhere(context, options)
     if not found:
         raise _nothing(context)
-    notes = (*source.notes, *context.loaded.notes, *parts.notes(), *_need_arguments(uncallable))
+    notes = (*parts.notes(), *_need_arguments(uncallable))
     return Found(candidates=tuple(found), notes=notes)
 
 

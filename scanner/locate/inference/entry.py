@@ -41,7 +41,7 @@ class Entry:
             function = function.forward
         try:
             return dict(inspect.signature(function).parameters)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, NameError):  # NameError: annotations that cannot be read
             return {}
 
     @property
