@@ -44,7 +44,7 @@ from scanner.capture.holds import held  # noqa: E402
 from scanner.capture.ladder import Climb, climb  # noqa: E402
 from scanner.capture.loader import Loader  # noqa: E402
 from scanner.capture.lowering import CPU_ONLY  # noqa: E402
-from scanner.capture.placement import Placement
+from scanner.capture.placement import Placement  # noqa: E402
 from scanner.capture.protocol import Failed, Graph, Profile  # noqa: E402
 from scanner.capture.world import world  # noqa: E402
 from scanner.judge.profile import profile_for  # noqa: E402

@@ -160,7 +160,7 @@ def _recorded(
     profile: Profile,
 ) -> OpGraph:
     """One step of a freshly built model, dispatched as the profile says."""
-    placement.default = "target"
+    placement.default, placement.stepping = "target", False
     subject = candidate.build()
     model.nbytes = _nbytes(subject)
     mode = chosen_mode(subject, job.mode)

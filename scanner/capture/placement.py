@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import torch
@@ -27,6 +28,8 @@ class Placement:
 
         A model's file builds for the target; an optimizer keeps its counters on the host.
         """
+        self.stepping = False
+        """Whether the step has begun: what is then created on the host is small and has values."""
         self.creating: Place = "target"
         """Where the call in progress puts new storages."""
 
@@ -48,13 +51,14 @@ class Placement:
                 torch.multiprocessing.reductions.StorageWeakRef(tensor.untyped_storage())
             )
 
-    def clear(self) -> None:
-        """Everything that exists now counts as being on the target, what is kept excepted.
+    def forget(self, tensors: Iterable[Tensor]) -> None:
+        """These count as being on the target, wherever they were put.
 
         A script that finds no CUDA device puts its model on the CPU; what MPS would do with it is
         what the user wants to know.
         """
-        self._host.clear()
+        for tensor in tensors:
+            self._host.pop(_storage(tensor), None)
 
 
 def _storage(tensor: Tensor) -> int:

@@ -88,7 +88,7 @@ class Recorder(TorchDispatchMode):
                 result = self._fall_back(func, args, kwargs)
             else:
                 result = func(*args, **kwargs)
-            self._place_results(tensors, result)
+            self._place_results(func, tensors, result)
             if row is None:
                 assert before is not None
                 row = self._add(func, phase, before, result, (key, _aliases(reads)))
@@ -173,13 +173,16 @@ class Recorder(TorchDispatchMode):
             )
         return tuple(specs)
 
-    def _place_results(self, tensors: list[Tensor], result: Any) -> None:
+    def _place_results(self, func: Any, tensors: list[Tensor], result: Any) -> None:
         """What is computed from host tensors only stays on the host."""
         is_host = self._placement.is_host
         from_host = bool(tensors) and all(is_host(tensor) for tensor in tensors)
         if from_host if self._placement.creating == "target" else True:
             for _, tensor in _results(result):
                 self._placement.mark_host(tensor)
+        elif func is torch.ops.aten._pack_padded_sequence.default:
+            # Batch sizes are for the host's loop over time, wherever the sequences are.
+            self._placement.mark_host(result[1])
 
     def _add(
         self,

@@ -51,7 +51,9 @@ def record_step(
     modules = ModulePath(subject.model)
     recorder = Recorder(_locator(subject, frames, modules), placement, fallbacks)
     _name_values(recorder, subject)
-    placement.clear()
+    if isinstance(subject.model, nn.Module):
+        placement.forget((*subject.model.parameters(), *subject.model.buffers()))
+    placement.stepping = True
     notes: list[str] = []
     with _as_mode(subject.model, mode), modules.tracked():
         if mode == "infer":

@@ -116,7 +116,8 @@ class _TargetDevice(TorchFunctionMode):
         _refuse_absent(device)
         place: Place = "host" if device.type == "cpu" else "target"
         copies = func in _COPYING and bool(args) and isinstance(args[0], Tensor)
-        where = self._base if place == "target" or copies else _HOST
+        valued = place == "host" and (keep or self._placement.stepping) and not copies
+        where = _HOST if valued else self._base
         with self._creating(place):
             result = func(*args, **{**kwargs, "device": where})
             if func is torch.tensor and where.type == "meta":
