@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from scanner.errors import UsageError
+from scanner.errors import LocateError, UsageError
 from scanner.locate.blame import describe
 from scanner.locate.context import Context
 from scanner.locate.inference.entry import Entry, Inputs
@@ -52,21 +52,33 @@ def find_inputs(
     """
     if options.inputs is not None:
         return _given(entry, options)
-    refused: list[str] = []
+    refused: list[_Refused] = []
     known = [*_well_known(context, entry), *([passed] if passed is not None else [])]
     for place, value in known:
         inputs = _known(context, entry, options, place, value)
         if isinstance(inputs, Inputs):
             return inputs
         refused.append(inputs)
+    for one in refused:
+        if one.raised:
+            # What the file says is meant for the model; other shapes would only hide the failure.
+            raise LocateError(one.text, remedy="mend the model, or give other shapes by --inputs")
     inferred = infer(context, entry, options)
     return Inputs(
         args=inferred.args,
         kwargs=inferred.kwargs,
         output=inferred.output,
         tried=True,
-        notes=(*refused, *inferred.notes),
+        notes=(*(one.text for one in refused), *inferred.notes),
     )
+
+
+class _Refused(NamedTuple):
+    """Inputs that the file names and that were not used."""
+
+    text: str
+    raised: bool = False
+    """Whether the model itself raised on them."""
 
 
 def _given(entry: Entry, options: LocateOptions) -> Inputs:
@@ -112,16 +124,16 @@ def _well_known(context: Context, entry: Entry) -> Iterator[tuple[str, Any]]:
 
 def _known(
     context: Context, entry: Entry, options: LocateOptions, place: str, value: Any
-) -> Inputs | str:
+) -> Inputs | _Refused:
     """The inputs that the value gives, or why it was not used."""
     if callable(value) and not isinstance(value, torch.Tensor):
         made = attempt(value)
         if made.error is not None:
-            return f"{place}() was not used: {describe(made.error, context.cwd)}"
+            return _Refused(f"{place}() was not used: {describe(made.error, context.cwd)}")
         value = made.output
     arguments = as_arguments(value)
     if arguments is None:
-        return f"{place} was not used: it is a {type(value).__name__}, not tensors"
+        return _Refused(f"{place} was not used: it is a {type(value).__name__}, not tensors")
     args, kwargs = arguments
     if not args and kwargs.keys() <= entry.parameters.keys():
         args, kwargs = entry.split(kwargs)
@@ -129,7 +141,8 @@ def _known(
         outcome = attempt(lambda: entry.function(*args, **kwargs))
     if outcome.status == "failed":
         assert outcome.error is not None
-        return f"{place} was not used: {describe(outcome.error, context.cwd)}".replace("\n", " ")
+        why = describe(outcome.error, context.cwd).replace("\n", " ")
+        return _Refused(f"the model raises on {place}: {why}", raised=True)
     spec = spec_of(args, kwargs)
     also = f" ({format_inputs(spec)})" if spec is not None else ""
     return Inputs(

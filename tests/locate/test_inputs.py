@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from scanner.errors import UsageError
+from scanner.errors import LocateError, UsageError
 from scanner.locate.inputs import as_arguments
 from tests.locate.conftest import Project, note
 
@@ -101,12 +101,11 @@ def test_the_source_of_known_inputs_is_noted(project: Project) -> None:
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
-        ("torch.zeros(5, 9)", "model.py:10: RuntimeError"),
         ("3", "it is a int, not tensors"),
         ("lambda: 1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_known_inputs_that_do_not_fit_are_noted_and_others_inferred(
+def test_known_inputs_that_are_no_tensors_are_noted_and_others_inferred(
     project: Project, value: str, reason: str
 ) -> None:
     project.torch_file(net() + f"example_inputs = {value}\n")
@@ -114,6 +113,14 @@ def test_known_inputs_that_do_not_fit_are_noted_and_others_inferred(
     assert tuple(subject.args[0].shape) == (2, 8)
     assert reason in note(subject, "model.py:example_inputs")
     assert note(subject, "inputs inferred") == 'inputs inferred: --inputs "x=2x8:float32"'
+
+
+def test_a_model_that_raises_on_the_inputs_of_its_file_is_not_tried_with_others(
+    project: Project,
+) -> None:
+    project.torch_file(net() + "example_inputs = torch.zeros(5, 9)\n")
+    with pytest.raises(LocateError, match="raises on model.py:example_inputs: model.py:10"):
+        project.build()
 
 
 def test_tensors_that_the_file_s_own_step_passes(project: Project) -> None:
