@@ -119,7 +119,7 @@ def test_a_model_that_raises_on_the_inputs_of_its_file_is_not_tried_with_others(
     project: Project,
 ) -> None:
     project.torch_file(net() + "example_inputs = torch.zeros(5, 9)\n")
-    with pytest.raises(LocateError, match="raises on model.py:example_inputs: model.py:10"):
+    with pytest.raises(LocateError, match=r"raises on model\.py:example_inputs: model\.py:10"):
         project.build()
 
 
