@@ -141,7 +141,7 @@ class Crew:
         for life in self._lives:
             for _ in range(min(life.room, max(1, share), len(self._queue))):
                 index = self._queue.popleft()
-                life.give(index, self._cases[index])
+                life.give(index, self._cases[index], careful=index in self._hidden)
 
     def _dismiss(self) -> None:
         """Close workers that stand in the way of a fresh one, and all when the work is done."""
@@ -157,7 +157,7 @@ class Crew:
     def _examine(self, life: Life, inquiry: Inquiry) -> None:
         life.inquiry = inquiry
         for index in inquiry.trial:
-            life.give(index, self._cases[index])
+            life.give(index, self._cases[index], careful=True)
 
     def _wait(self) -> None:
         with selectors.DefaultSelector() as selector:

@@ -77,9 +77,8 @@ class Life:
         """Seconds until its patience ends; may be negative."""
         return self._deadline - time.monotonic()
 
-    def give(self, index: int, case: Case) -> None:
-        """Have it run a configuration after those it has."""
-        careful = self.inquiry is not None
+    def give(self, index: int, case: Case, *, careful: bool) -> None:
+        """Have it run a configuration after those it has; waiting for late deaths if `careful`."""
         self.assigned.append(index)
         self.process.send(Run(index=index, start=case.start, size=case.size, careful=careful))
 

@@ -138,6 +138,13 @@ def test_an_op_after_which_the_device_is_unusable() -> None:
     others_are_fine(found, "sickens")
 
 
+def test_a_late_death_is_found_among_others_that_hide_it() -> None:
+    killers = ("abort", "exit", "segfault", "partial")
+    calls = [each for op in killers for each in (call("fake::late", len(op)), call(f"fake::{op}"))]
+    found = outcomes([*calls, call("fake::late", 99)])
+    assert {each.status for each in found.values()} == {"crash"}
+
+
 def test_many_faults_at_once_with_several_workers() -> None:
     faults = ("abort", "exit", "late", "segfault", "garbage", "partial")
     calls = [each for op in faults for each in (*fine(1, start=len(op) * 10), call(f"fake::{op}"))]
