@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from scanner.backends.interface import DeviceFacts, Unusable
-from scanner.backends.overloads import overload
+from scanner.backends.overloads import runnable
 from scanner.backends.storage import copy_all
 from scanner.backends.system import chip_name, os_build
 
@@ -50,7 +50,7 @@ class CpuDevice:
 
     def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload; the CPU is always ready when it returns."""
-        return overload(op)(*args, **kwargs)
+        return runnable(op, "cpu")(*args, **kwargs)
 
     def synchronize(self) -> None:
         """Nothing is ever pending."""

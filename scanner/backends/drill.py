@@ -20,7 +20,7 @@ from scanner.backends.drill_results import RESULTS, unwritten
 from scanner.backends.drill_spec import Fault, Operand, parse_drill
 from scanner.backends.drill_words import SPOKEN, slowly
 from scanner.backends.interface import DeviceFacts
-from scanner.backends.overloads import overload
+from scanner.backends.overloads import runnable
 
 __all__ = ["DrillDevice"]
 
@@ -45,10 +45,10 @@ class DrillDevice(CpuDevice):
         """Runs the overload as the faults that concern it will have it."""
 
         if not self._named(op):
-            return overload(op)(*args, **kwargs)
+            return runnable(op, "cpu")(*args, **kwargs)
 
         def run() -> Any:
-            return overload(op)(*args, **kwargs)
+            return runnable(op, "cpu")(*args, **kwargs)
 
         for fault in self._striking(op, args, kwargs):
             run = _struck(fault, op, (args, kwargs), run)

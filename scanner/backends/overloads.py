@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-__all__ = ["overload"]
+from scanner.probe.substitutes import SUBSTITUTES
+
+__all__ = ["overload", "runnable"]
 
 
 @cache
@@ -26,3 +28,14 @@ def overload(op: str) -> Any:
         return getattr(packet, variant or "default")
     except (AttributeError, RuntimeError):
         raise LookupError(f"torch {torch.__version__} has no {op}") from None
+
+
+@cache
+def runnable(op: str, device_type: str) -> Any:
+    """What runs an op on a type of device.
+
+    Ops that only MPS has a kernel for are composed of others elsewhere, so that a step captured
+    for MPS can be run on any device.
+    """
+    found = overload(op)
+    return found if device_type == "mps" else SUBSTITUTES.get(op, found)

@@ -11,7 +11,7 @@ import torch
 
 from scanner.backends import mps_facts
 from scanner.backends.interface import DeviceFacts, Unusable
-from scanner.backends.overloads import overload
+from scanner.backends.overloads import runnable
 from scanner.backends.storage import copy_all
 from scanner.backends.system import chip_name, os_build
 
@@ -76,7 +76,7 @@ class TorchDevice:
 
     def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs the overload."""
-        return overload(op)(*args, **kwargs)
+        return runnable(op, self._kind)(*args, **kwargs)
 
     def synchronize(self) -> None:
         """Waits for everything submitted; raises what it died of."""

@@ -95,8 +95,8 @@ def _with_saved(
     device: Device, schema: Schema, call: OpCall, tensors: Sequence[Any], where: torch.device
 ) -> Sequence[Any]:
     saved = DEVICE_SAVED.get(schema.op)
-    if saved is None:
-        return tensors
+    if saved is None or where.type != "mps":
+        return tensors  # elsewhere the op is composed of others, which need no such state
     forward, positions = saved
     outputs = device.call(*_forward_call(forward, schema, call, tensors, where))
     places = {spec.name: place for place, spec in enumerate(call.inputs)}

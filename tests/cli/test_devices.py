@@ -1,0 +1,85 @@
+"""Which device a scan uses, and a scan that uses one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scanner.cli.devices import choose_device
+from scanner.errors import UsageError
+from scanner.host import Host
+from scanner.records import Target
+
+MAC = Host(system="Darwin", machine="arm64", python="3.12.1", torch="2.9.1", macos="15.5")
+LINUX = Host(system="Linux", machine="x86_64", python="3.12.1", torch="2.9.1+cpu")
+HERE = Target(framework="torch", version="2.9.1")
+MODEL = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.layer(x).sigmoid()
+
+def opscan_model():
+    return Net(), (torch.randn(2, 4),)
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "host", "expected"),
+    [
+        ("auto", MAC, ("mps", HERE.id)),
+        ("auto", LINUX, (None, None)),
+        ("none", MAC, (None, None)),
+        ("mps", MAC, ("mps", HERE.id)),
+        ("cpu", MAC, ("cpu", None)),
+        ("cuda", LINUX, ("cuda", None)),
+    ],
+)
+def test_choice(spec: str, host: Host, expected: tuple[str | None, str | None]) -> None:
+    assert choose_device(spec, host, (HERE,)) == expected
+
+
+def test_another_release_is_not_this_mac() -> None:
+    other = Target(framework="torch", version="2.15.0")
+    assert choose_device("mps", MAC, (other,)) == ("mps", None)
+
+
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(UsageError, match="no device"):
+        choose_device("tpu", LINUX, (HERE,))
+
+
+def scan(folder: Path, device: str) -> tuple[int, dict[str, object]]:
+    (folder / "net.py").write_text(MODEL)
+    command = [sys.executable, "-m", "scanner", "net.py", "--device", device, "-f", "json"]
+    done = subprocess.run(
+        [*command, "--target", "torch==2.9.1"], cwd=folder, capture_output=True, check=False
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_a_gate_that_must_fail_does(tmp_path: Path) -> None:
+    code, report = scan(tmp_path, "drill:nan=aten::sigmoid,abort=aten::linear")
+    [model] = report["models"]  # type: ignore[misc]
+    rules = {finding["op"]: finding["rule"] for finding in model["findings"]}
+    assert rules == {"aten::sigmoid": "OPS202", "aten::linear": "OPS203"}
+    assert code == 1
+
+
+def test_the_cpu_agrees_with_itself(tmp_path: Path) -> None:
+    code, report = scan(tmp_path, "cpu")
+    [model] = report["models"]  # type: ignore[misc]
+    assert model["findings"] == []
+    statuses = {row["measurement"]["status"] for row in model["ops"] if row["measurement"]}
+    assert statuses <= {"native", "skipped"}
+    assert "native" in statuses
+    assert code == 0

@@ -1,0 +1,109 @@
+"""What a device did, in the report of a model."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from scanner.judge.gate import Gate, exit_code, summarize
+from scanner.judge.measured import call_of, with_measurements
+from scanner.judge.rows import coverage, merge_rows
+from scanner.judge.rules.measured import RULES
+from scanner.probe.plan import config_key
+from scanner.records import Capture, Measurement, ModelReport, Status, Verdict
+from tests.samples import TORCH_29, call, graph, spec
+
+NATIVE = Verdict(target=TORCH_29.id, status="native", evidence="database", reason="a kernel")
+
+
+def model() -> ModelReport:
+    ops = (call("aten::exp"), call("aten::mm", spec(), spec(name="mat2")))
+    rows = merge_rows([(TORCH_29, graph(*ops), [NATIVE, NATIVE])])
+    return ModelReport(
+        name="Net",
+        source="net.py",
+        entry="Net",
+        mode="train",
+        capture=Capture(method="meta", complete=True),
+        ops=rows,
+        findings=(),
+        coverage=coverage(rows),
+    )
+
+
+def measured(status: Status, target: str | None = None) -> ModelReport:
+    """The model after the device ran `exp` with this status and was not asked about `mm`."""
+    result = Measurement(device="cuda (H200)", status=status, detail={"reason": "because"})
+    known = {config_key(call_of(model().ops[0])): result}
+    return with_measurements(model(), "cuda", lambda one: known.get(config_key(one)), target)
+
+
+def test_a_row_is_the_configuration_it_was_made_from() -> None:
+    original = call("aten::mm", spec(), spec(name="mat2"))
+    row = merge_rows([(TORCH_29, graph(original), [NATIVE])])[0]
+    assert config_key(call_of(row)) == config_key(original)
+
+
+@pytest.mark.parametrize(
+    ("status", "rule", "code"),
+    [
+        ("unsupported", "OPS106", 1),
+        ("fallback", "OPS107", 0),
+        ("wrong", "OPS201", 1),
+        ("nan", "OPS202", 1),
+        ("crash", "OPS203", 1),
+        ("slow", "OPS301", 0),
+    ],
+)
+def test_each_bad_outcome_is_a_finding(status: Status, rule: str, code: int) -> None:
+    report = measured(status)
+    (finding,) = report.findings
+    assert (finding.rule, finding.op) == (rule, "aten::exp")
+    assert "because" in finding.message
+    assert finding.target == "device=cuda"
+    assert exit_code([report], Gate()) == code
+
+
+def test_every_rule_is_reached() -> None:
+    assert {rule.id for rule in RULES} == {
+        measured(status).findings[0].rule
+        for status in ("unsupported", "fallback", "wrong", "nan", "crash", "slow")
+    }
+
+
+def test_agreement_is_no_finding() -> None:
+    report = measured("native")
+    assert report.findings == ()
+    assert exit_code([report], Gate()) == 0
+
+
+def test_no_answer_leaves_the_scan_incomplete() -> None:
+    report = measured("unknown")
+    assert report.findings == ()
+    assert not summarize([report]).complete
+    assert exit_code([report], Gate()) == 3
+
+
+def test_another_device_does_not_change_verdicts() -> None:
+    assert [row.verdicts for row in measured("wrong").ops] == [row.verdicts for row in model().ops]
+
+
+def test_the_target_s_own_device_has_the_last_word() -> None:
+    first, second = measured("wrong", TORCH_29.id).ops
+    assert (first.verdicts[0].status, first.verdicts[0].evidence) == ("wrong", "measured")
+    assert second.verdicts == (NATIVE,)
+    kept = measured("unknown", TORCH_29.id).ops[0].verdicts
+    assert kept == (NATIVE,)
+
+
+def test_fingerprints_do_not_hold_what_was_measured() -> None:
+    first = measured("wrong").findings[0]
+    result = Measurement(device="other", status="wrong", detail={"reason": "another text"})
+    again = with_measurements(model(), "cuda", lambda one: result, None).findings[0]
+    assert first.message != again.message
+    assert first.fingerprint == again.fingerprint
+
+
+def test_a_report_with_measurements_survives_json() -> None:
+    report = measured("wrong")
+    assert msgspec.json.decode(msgspec.json.encode(report), type=ModelReport) == report
