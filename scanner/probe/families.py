@@ -33,7 +33,7 @@ EXACT = _names(
     abs absolute adaptive_max_pool2d adaptive_max_pool3d alias all allclose amax amin
     aminmax any argmax argmin argsort as_strided_scatter bincount bitwise_and
     bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor block_diag
-    broadcast_tensors bucketize cat ceil channel_shuffle chunk_cat clamp clamp_max clamp_min
+    broadcast_tensors bucketize cat ceil channel_shuffle clamp clamp_max clamp_min
     clip clone col_indices complex concat conj_physical constant_pad_nd contiguous copysign
     count_nonzero cummax cummin detach diag diag_embed diagonal_scatter embedding eq equal
     expand eye fill fill_diagonal fix flip fliplr flipud floor fmax fmin frac
@@ -51,7 +51,7 @@ EXACT = _names(
     select_scatter sgn sign signbit slice slice_backward slice_scatter sort
     sparse_coo_tensor split split_with_sizes squeeze stack t take take_along_dim threshold
     threshold_backward to_dense topk trace_backward transpose tril tril_indices triu
-    triu_indices trunc unbind unfold_copy unique unique_consecutive unique_dim unsafe_split
+    triu_indices trunc unbind unfold_copy unique_consecutive unique_dim unsafe_split
     unsafe_split_with_sizes upsample_nearest1d upsample_nearest2d upsample_nearest3d values
     view view_as_complex view_as_real where zero zeros zeros_like
     """
@@ -72,7 +72,7 @@ STEPPED = _names(
 
 REDUCTION = _names(
     """
-    _foreach_norm _log_softmax _segment_reduce _softmax cumprod cumsum dist
+    _log_softmax _softmax cumprod cumsum dist
     embedding_dense_backward index_add index_reduce linalg_vector_norm log_softmax
     logcumsumexp logsumexp mean mse_loss nanmean nansum nll_loss norm prod scatter_add
     scatter_reduce segment_reduce softmax std std_mean sum trace var var_mean
@@ -87,7 +87,7 @@ LINALG = _names(
     geqrf inverse linalg_cholesky_ex linalg_eig linalg_eigh linalg_eigvals
     linalg_householder_product linalg_inv_ex linalg_ldl_factor_ex linalg_ldl_solve
     linalg_lstsq linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve
-    linalg_matrix_exp linalg_pinv linalg_qr linalg_solve_triangular linalg_svd lobpcg
+    linalg_matrix_exp linalg_pinv linalg_qr linalg_solve_triangular linalg_svd
     lu_solve orgqr ormqr triangular_solve
     """
 )
@@ -140,7 +140,20 @@ PRIVATE_OUTPUTS: dict[str, frozenset[str]] = {
 `native_batch_norm` fills them in training only; see `private_outputs`.
 """
 
-LOOSE_STRIDES = _names(
-    "convolution conv fft lu svd qr eig solve cholesky inv lstsq attention lstm rnn geqrf sort topk"
+LOOSE_STRIDES = LINALG | _names(
+    """
+    _conv_depthwise2d _convolution _mps_convolution _mps_convolution_transpose conv1d conv2d
+    conv3d conv_transpose1d conv_transpose2d conv_transpose3d convolution convolution_backward
+    convolution_overrideable cudnn_convolution cudnn_convolution_transpose
+    mps_convolution_backward mps_convolution_transpose_backward slow_conv3d slow_conv_dilated2d
+    slow_conv_transpose2d thnn_conv2d
+    _fft_c2c _fft_c2r _fft_r2c
+    _scaled_dot_product_attention_math _scaled_dot_product_attention_math_for_mps
+    _scaled_dot_product_cudnn_attention _scaled_dot_product_efficient_attention
+    _scaled_dot_product_flash_attention _scaled_dot_product_fused_attention_overrideable
+    scaled_dot_product_attention
+    _cudnn_rnn _lstm_mps gru lstm lstm_mps_backward rnn_relu rnn_tanh
+    """
 )
-"""Parts of the names of families whose outputs a backend may lay out as it likes."""
+"""Ops whose outputs a backend may lay out as it likes: convolutions take the layout that their
+library prefers, linear algebra is column-major where LAPACK computes it."""

@@ -29,11 +29,13 @@ def drawn(schema: Schema, call: OpCall, seed: int, alter: Alter | None = None) -
 
     Raises `Unbuildable` when the configuration cannot be rebuilt.
     """
-    generator = torch.Generator().manual_seed(seed_of(call, seed))
+    base = seed_of(call, seed)
 
     def draw(place: int, shape: tuple[int, ...]) -> Tensor:
         spec = call.inputs[place]
         name, index = _argument(spec.name)
+        # A generator each: what happens to one operand leaves the others as they are.
+        generator = torch.Generator().manual_seed(base + place)
         operand = Operand(call, schema, name, index, shape, dtype_of(spec.dtype), generator)
         values = role_of(schema.family, name)(operand)
         return alter(operand, values) if alter is not None else values

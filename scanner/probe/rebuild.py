@@ -9,6 +9,7 @@ or offsets gives itself away.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -236,5 +237,7 @@ def _sparse(spec: TensorSpec, dense: Tensor) -> Tensor:
     if spec.layout == "sparse_coo":
         return thinned.to_sparse()
     if spec.layout in _COMPRESSED and len(spec.shape) >= 2:
-        return thinned.to_sparse(layout=getattr(torch, spec.layout))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of being in beta
+            return thinned.to_sparse(layout=getattr(torch, spec.layout))
     raise Unbuildable(f"tensors of layout {spec.layout} cannot be rebuilt")

@@ -112,7 +112,8 @@ def gradients(t, device, raised):
     outputs = flat(call(given, device, raise_dtype if raised else keep_dtype))
     outputs = [out for out in outputs if out.requires_grad]
     generator = torch.Generator().manual_seed(0)
-    vectors = [torch.randn(out.shape, generator=generator).to(out) for out in outputs]
+    single = dict(generator=generator, dtype=torch.float32)
+    vectors = [torch.randn(out.shape, **single).to(out) for out in outputs]
     wanted = [x for x in leaves if x.requires_grad]
     found = torch.autograd.grad(outputs, wanted, vectors, allow_unused=True)
     return [onto_host(gradient) for gradient in found if gradient is not None]

@@ -25,7 +25,7 @@ from scanner.probe.draws import (
 from scanner.probe.indices import INDEX_ROLES
 from scanner.probe.structures import STRUCTURE_ROLES
 
-__all__ = ["role_of"]
+__all__ = ["DOMAIN_ROLES", "role_of"]
 
 _probability = uniform(0.02, 0.98)
 _inside = uniform(-0.95, 0.95)
@@ -95,10 +95,10 @@ _SELECTING = (
     "adaptive_max_pool2d_backward adaptive_max_pool3d_backward fractional_max_pool2d_backward "
     "fractional_max_pool3d_backward quantized_max_pool2d"
 )
-_TWO_ARGUMENT_BESSEL = (
-    "special_bessel_y0 special_bessel_y1 special_modified_bessel_k0 special_modified_bessel_k1 "
-    "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1"
+_BESSEL = (
+    "special_bessel_y0 special_bessel_y1 special_modified_bessel_k0 special_modified_bessel_k1"
 )
+_SCALED_BESSEL = "special_scaled_modified_bessel_k0 special_scaled_modified_bessel_k1"
 _ORTHOGONAL = """
     chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v
     chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l
@@ -107,12 +107,12 @@ _ORTHOGONAL = """
 """
 _POLYNOMIALS = " ".join(f"special_{name}" for name in _words(_ORTHOGONAL))
 
-_DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
+DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
     **_rows(_SELECTING, "self", distinct),
-    **_rows(_SELECTING, "other", distinct),
+    **_rows("max min", "other", distinct),
     **_rows("log log2 log10 sqrt rsqrt lgamma digamma special_entr", "self", positive),
-    **_rows(_TWO_ARGUMENT_BESSEL, "self", positive),
-    **_rows(_TWO_ARGUMENT_BESSEL, "x", positive),
+    **_rows(_BESSEL, "self", positive),
+    **_rows(_SCALED_BESSEL, "x", positive),
     **_rows(_POLYNOMIALS, "x", uniform(0.0, 1.0)),
     **_rows(_POLYNOMIALS, "n", _few),
     **_rows("acos asin atanh erfinv arccos arcsin arctanh", "self", _inside),
@@ -138,9 +138,9 @@ _DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
     **_rows("clamp clip", "max", uniform(0.2, 1.0)),
     **_rows("lerp", "weight", uniform(0.0, 1.0)),
     **_rows("_to_copy to copy", "self", _converted),
-    **_rows("unique _unique _unique2 unique_dim unique_consecutive mode", "self", levels),
-    **_rows("nonzero nonzero_static count_nonzero argwhere any all isin", "self", levels),
-    **_rows("masked_fill masked_select where", "mask", masks),
+    **_rows("_unique _unique2 unique_dim unique_consecutive mode", "self", levels),
+    **_rows("nonzero nonzero_static count_nonzero argwhere any all", "self", levels),
+    **_rows("masked_fill masked_select", "mask", masks),
     **_rows("bernoulli", "self", _probability),
     **_rows("bernoulli", "p", _probability),
     **_rows("poisson", "self", uniform(0.5, 6.0)),
@@ -192,7 +192,7 @@ _NAMED_ROLES: dict[str, Draw] = {
 def role_of(family: str, argument: str) -> Draw:
     """How the values of an operand are drawn; standard normal where the tables say nothing."""
     key = (family, argument)
-    for table in (INDEX_ROLES, STRUCTURE_ROLES, _DOMAIN_ROLES):
+    for table in (INDEX_ROLES, STRUCTURE_ROLES, DOMAIN_ROLES):
         if key in table:
             return table[key]
     return _NAMED_ROLES.get(argument, normal)

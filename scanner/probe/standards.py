@@ -168,11 +168,8 @@ def _converts(call: OpCall) -> bool:
 
 
 def loose_strides(schema: Schema) -> bool:
-    """Whether backends may choose the order of dimensions: convolutions take the layout that their
-    library prefers, linear algebra is column-major where LAPACK computes it."""
-    if schema.views:
-        return False
-    return any(part in schema.family for part in families.LOOSE_STRIDES)
+    """Whether backends may choose the order of dimensions of the outputs."""
+    return schema.family in families.LOOSE_STRIDES and not schema.views
 
 
 def off_by_one(schema: Schema) -> bool:
