@@ -14,11 +14,11 @@ from scanner.probe.expected import copied, dense
 from scanner.probe.poison import poison_memory
 from scanner.probe.rebuild import Operands, bind
 from scanner.probe.reference import changed_tensors, flat_results
-from scanner.probe.schema import Schema
+from scanner.probe.schema import Schema, schema_of
 from scanner.probe.substitutes import DEVICE_SAVED
 from scanner.records import OpCall
 
-__all__ = ["Attempt", "attempt", "on_device"]
+__all__ = ["Attempt", "attempt", "downloaded", "invoke", "on_device", "with_saved"]
 
 
 @dataclass
@@ -87,13 +87,14 @@ def invoke(device: Device, schema: Schema, call: OpCall, tensors: Sequence[Any])
     where = next((tensor.device for tensor in tensors if tensor.device.type != "cpu"), None)
     if where is None:
         where = device.upload(torch.zeros(())).device
-    bound = bind(schema, call, _with_saved(device, schema, call, tensors, where), where)
+    bound = bind(schema, call, with_saved(device, schema, call, tensors, where), where)
     return device.call(call.op, bound.args, bound.kwargs)
 
 
-def _with_saved(
+def with_saved(
     device: Device, schema: Schema, call: OpCall, tensors: Sequence[Any], where: torch.device
 ) -> Sequence[Any]:
+    """The tensors, those in the device's private state replaced by what its forward op saves."""
     saved = DEVICE_SAVED.get(schema.op)
     if saved is None or where.type != "mps":
         return tensors  # elsewhere the op is composed of others, which need no such state
@@ -109,8 +110,6 @@ def _with_saved(
 def _forward_call(
     forward: str, schema: Schema, call: OpCall, tensors: Sequence[Any], where: torch.device
 ) -> tuple[str, tuple[Any, ...], dict[str, Any]]:
-    from scanner.probe.schema import schema_of
-
     bound = bind(schema, call, tensors, where)
     given = dict(zip((argument.name for argument in schema.arguments), bound.args, strict=False))
     names = [argument.name for argument in schema_of(forward).arguments]

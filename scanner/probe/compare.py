@@ -25,17 +25,17 @@ from scanner.probe.gain import gain_error
 from scanner.probe.outcome import OutputResult
 from scanner.probe.standards import Standard, unit
 
-__all__ = ["Comparison", "Conditioning", "compare", "compare_exactly"]
-
-Conditioning = Callable[[], "Tensor | None"]
-"""How much the reference moves when its inputs move by a rounding error; computed when needed."""
+__all__ = ["Comparison", "Context", "compare", "compare_exactly"]
 
 _MOVES = 2.0
 """Rounding errors of the inputs that an algorithm may be worth."""
 _LOST = 0.25
 """No ill condition excuses more than this share of a result: it would excuse a lost one."""
 _NONSENSE = 0.5
-"""A CPU whose errors are this large against the result computes something else."""
+"""A CPU whose errors are this large against the result computes something else, unless the result
+is what is left of inputs that cancel."""
+_CANCELLED = 1000.0
+"""Units of the largest input that the CPU's errors then have at most."""
 _TINY_STEPS = 4
 """Subnormal steps that are always allowed: below them a dtype holds no digits."""
 
@@ -71,6 +71,23 @@ def compare_exactly(name: str, device: Tensor, cpu: Tensor) -> Comparison:
 
 
 @dataclass(frozen=True)
+class Context:
+    """What is known of a comparison beside the results; the functions are called when needed."""
+
+    moved: Callable[[], Tensor | None] = lambda: None
+    """How far the reference moves when its inputs move by a rounding error; None when unknown."""
+    magnitude: Callable[[], float] = lambda: 1.0
+    """The largest finite input."""
+    dtype: torch.dtype | None = None
+    """What was computed in, where the tensors are in a wider dtype."""
+    spreads: bool = False
+    """See `categories`."""
+
+
+_PLAIN = Context()
+
+
+@dataclass(frozen=True)
 class _Case:
     """One output to be compared."""
 
@@ -80,6 +97,7 @@ class _Case:
     standard: Standard
     dtype: torch.dtype
     kinds: Categories
+    context: Context
 
 
 def compare(
@@ -88,24 +106,21 @@ def compare(
     cpu: Tensor,
     raised: Tensor | None,
     standard: Standard,
-    conditioning: Conditioning | None = None,
-    dtype: torch.dtype | None = None,
-    spreads: bool = False,
+    context: Context = _PLAIN,
 ) -> Comparison:
     """Compares one floating output; all tensors are dense, on the CPU and of one shape.
 
     `raised` is None when no wider reference exists: the CPU then counts as right, and the
-    standard's floors alone decide. `dtype` is what was computed in, where the tensors are in a
-    wider one. `spreads`: see `categories`.
+    standard's floors alone decide.
     """
     if not device.numel():
         return Comparison(OutputResult(name=name, passed=True, standard=standard.kind))
-    kinds = categories(device, cpu, raised, spreads=spreads)
-    case = _Case(device, cpu, raised, standard, dtype or cpu.dtype, kinds)
+    kinds = categories(device, cpu, raised, spreads=context.spreads)
+    case = _Case(device, cpu, raised, standard, context.dtype or cpu.dtype, kinds, context)
     comparison = _judged(name, case, None)
-    if comparison.result.passed or conditioning is None or kinds.faulty:
+    if comparison.result.passed or kinds.faulty:
         return comparison
-    moved = conditioning()
+    moved = context.moved()
     return comparison if moved is None else _judged(name, case, moved)
 
 
@@ -151,9 +166,14 @@ def _allowed(
     bound = magnitude * (allowance.relative * epsilon) + (allowance.scale * scale * epsilon + steps)
     allowed = allowance.rmse * epsilon * scale + steps
     mean = _rms(own) if own is not None else 0.0
-    if own is None or mean > _NONSENSE * scale:
+    if own is None or (mean > _NONSENSE * scale and not _cancelled(case, mean)):
         return bound, allowed  # a CPU kernel that is wrong itself is no measure
     return bound + case.standard.factor * own.clamp(min=mean), allowed + case.standard.factor * mean
+
+
+def _cancelled(case: _Case, mean: float) -> bool:
+    """Whether errors larger than the result are still small against the inputs."""
+    return mean <= _CANCELLED * unit(case.dtype) * case.context.magnitude()
 
 
 def _excuse(moved: Tensor, magnitude: Tensor, scale: float, standard: Standard) -> Tensor:

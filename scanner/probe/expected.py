@@ -63,6 +63,13 @@ class Expected:
         floating = (t for t in self.operands.tensors if t.is_floating_point() or t.is_complex())
         return all(bool(dense(tensor).isfinite().all()) for tensor in floating)
 
+    @cached_property
+    def magnitude(self) -> float:
+        """The largest finite number among the floating inputs; one without any."""
+        floating = (t for t in self.operands.tensors if t.is_floating_point() or t.is_complex())
+        sizes = (dense(t).abs().nan_to_num(0, 0, 0) for t in floating if t.numel())
+        return max((float(size.max()) for size in sizes), default=1.0)
+
     @property
     def reproducible(self) -> bool:
         """Whether the CPU gives the same bits again: some kernels leave results uninitialised."""

@@ -11,6 +11,7 @@ __all__ = [
     "LOOSE_STRIDES",
     "PRIVATE_OUTPUTS",
     "RANDOM",
+    "RECURSION",
     "REDUCTION",
     "STEPPED",
     "UNDEFINED",
@@ -79,6 +80,14 @@ REDUCTION = _names(
     """
 )
 """Ops that add up many elements."""
+
+RECURSION = _names(
+    """
+    _ctc_loss _ctc_loss_backward logcumsumexp cumprod _lstm_mps lstm_mps_backward lstm gru
+    rnn_tanh rnn_relu _cudnn_rnn _cudnn_rnn_backward
+    """
+)
+"""Ops that feed each result into the next: rounding errors are passed on and grow."""
 
 LINALG = _names(
     """

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from scanner.backends.interface import Device
 from scanner.probe.attempt import downloaded, invoke, on_device
-from scanner.probe.compare import compare
+from scanner.probe.compare import Context, compare
 from scanner.probe.detectors import metadata
 from scanner.probe.draws import seed_of
 from scanner.probe.expected import Expected, copied, dense, perturbed, same_bits
@@ -75,6 +75,12 @@ class _Reference:
     def raised(self) -> Product | None:
         wide = raise_operands(self._expected.operands)
         return None if wide is None or self._expected.raised is None else self._wide(wide)
+
+    @property
+    def magnitude(self) -> float:
+        """The largest finite number among inputs and vectors."""
+        vectors = (float(v.abs().max()) for v in self.cpu.cotangents.values() if v.numel())
+        return max(self._expected.magnitude, *vectors, 1.0)
 
     def moved(self, name: str) -> Tensor | None:
         """How far a gradient moves when the inputs move by a rounding error."""
@@ -173,6 +179,9 @@ def _compare(
         theirs,
         None if right is None else dense(right),
         reference.standard,
-        None if right is None else partial(reference.moved, name),
+        Context(
+            moved=(lambda: None) if right is None else partial(reference.moved, name),
+            magnitude=lambda: reference.magnitude,
+        ),
     )
     add(found, comparison, ours, theirs)

@@ -10,12 +10,13 @@ import torch
 from torch import Tensor
 
 from scanner.probe.attempt import Attempt
-from scanner.probe.compare import Comparison, compare, compare_exactly
+from scanner.probe.compare import Comparison, Context, compare, compare_exactly
 from scanner.probe.detectors import clobbered, failure_shapes, ignored, metadata
 from scanner.probe.distributions import Sample, distribution_faults
 from scanner.probe.expected import Expected, dense, same_bits
 from scanner.probe.invariants import invariants
 from scanner.probe.outcome import Detection, OutputResult
+from scanner.probe.reference import evaluate
 from scanner.probe.selection import selects_the_same
 from scanner.probe.standards import (
     LINALG,
@@ -87,8 +88,6 @@ def _metadata(
 
 def _promised_strides(expected: Expected, name: str) -> tuple[int, ...] | None:
     """Strides by torch's own shape function; None where it has none for the op."""
-    from scanner.probe.reference import evaluate
-
     shapes = [tensor.to("meta") for tensor in _on_meta(expected)]
     output = evaluate(expected.schema, expected.call, shapes).outputs.get(name)
     return None if output is None or output.layout != torch.strided else tuple(output.stride())
@@ -211,16 +210,13 @@ def compared(
     right = None
     if raised is not None and raised.shape == theirs.shape and raised.dtype != theirs.dtype:
         right = dense(raised).to(torch.complex128 if theirs.is_complex() else torch.float64)
-    return compare(
-        name,
-        ours,
-        theirs,
-        right,
-        standard,
-        partial(expected.moved, name) if right is not None else None,
-        expected.cpu.outputs.get(name, theirs).dtype,
+    context = Context(
+        moved=partial(expected.moved, name) if right is not None else lambda: None,
+        magnitude=lambda: expected.magnitude,
+        dtype=expected.cpu.outputs.get(name, theirs).dtype,
         spreads=standard.kind not in _LOCAL and not expected.finite_inputs,
     )
+    return compare(name, ours, theirs, right, standard, context)
 
 
 def _excused(expected: Expected, name: str, ours: Tensor, theirs: Tensor) -> bool:

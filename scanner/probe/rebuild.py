@@ -142,9 +142,10 @@ def _decoded(argument: Argument, value: Any, device: torch.device | str) -> Any:
 
 
 def _scalar(kind: str, value: Any, device: torch.device | str) -> Any:
-    if kind in {"number", "float", "complex"} and isinstance(value, str):
+    if kind in {"number", "float", "complex", "Tensor"} and isinstance(value, str):
         return complex(value) if "j" in value else float(value)
-    if value is None or kind in {"int", "bool", "float", "number", "str"}:
+    # A number may stand where a tensor is expected.
+    if value is None or kind in {"int", "bool", "float", "number", "str", "Tensor"}:
         return value
     if kind == "ScalarType":
         return dtype_of(_DTYPE_CODES[value] if isinstance(value, int) else value)

@@ -138,7 +138,7 @@ DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
     **_rows("clamp clip", "max", uniform(0.2, 1.0)),
     **_rows("lerp", "weight", uniform(0.0, 1.0)),
     **_rows("_to_copy to copy", "self", _converted),
-    **_rows("_unique _unique2 unique_dim unique_consecutive mode", "self", levels),
+    **_rows("_unique _unique2 unique_dim unique_consecutive", "self", levels),
     **_rows("nonzero nonzero_static count_nonzero argwhere any all", "self", levels),
     **_rows("masked_fill masked_select", "mask", masks),
     **_rows("bernoulli", "self", _probability),

@@ -77,6 +77,7 @@ POINTWISE = Standard(
 STEPPED = replace(POINTWISE, kind="stepped")
 CONTRACTION = Standard("contraction")
 REDUCTION = Standard("reduction")
+RECURSION = Standard("reduction", single=Allowance(64, 1024, 512))
 LINALG = Standard(
     "linalg",
     factor=10.0,
@@ -116,6 +117,8 @@ def standard_of(schema: Schema, call: OpCall) -> Standard:
         return STEPPED
     if schema.family in families.LINALG:
         return LINALG
+    if schema.family in families.RECURSION:
+        return RECURSION
     if "reduction" in schema.tags or schema.family in families.REDUCTION:
         return REDUCTION
     return POINTWISE if "pointwise" in schema.tags or schema.foreach else CONTRACTION

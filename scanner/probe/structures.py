@@ -109,6 +109,17 @@ def _factors(operand: Operand) -> Tensor:
     return operand.cast(torch.where(operand.unit() < 0.5, -values, values))
 
 
+def _one_mode(operand: Operand) -> Tensor:
+    """In each line along `dim` one value has the majority: of two modes, either may be given."""
+    if not operand.shape:
+        return normal(operand)
+    dim = int(operand.attribute("dim", -1))
+    rank = torch.rand(operand.shape, generator=operand.generator).argsort(dim)
+    often = integers(operand, 1, 4).narrow(dim, 0, 1) if operand.shape[dim] else normal(operand)
+    seldom = operand.cast(rank + 4) if operand.dtype != torch.bool else torch.zeros_like(rank) > 1
+    return torch.where(rank <= operand.shape[dim] // 2, often, seldom)
+
+
 def _partition(total: int, parts: int, generator: torch.Generator) -> Tensor:
     """`parts` whole numbers ≥ 0 that add up to `total`."""
     if parts == 0:
@@ -228,6 +239,7 @@ STRUCTURE_ROLES: dict[tuple[str, str], Draw] = {
     ("bucketize", "boundaries"): _ascending,
     ("histogram", "bins"): _ascending,
     ("_fft_c2r", "self"): _hermitian_half,
+    ("mode", "self"): _one_mode,
     ("prod", "self"): _factors,
     ("cumprod", "self"): _factors,
     ("segment_reduce", "lengths"): _segment_lengths,

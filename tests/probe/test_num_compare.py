@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from scanner.probe.compare import Comparison, compare, compare_exactly
+from scanner.probe.compare import Comparison, Context, compare, compare_exactly
 from scanner.probe.gain import gain_error
 from scanner.probe.standards import CONTRACTION, POINTWISE, STEPPED, Standard, unit
 from tests.probe.num_support import biased, noisy
@@ -99,6 +99,16 @@ def test_a_cpu_that_computes_something_else_is_no_measure() -> None:
     assert not compare("0", (right * 1.01).float(), cpu, right, CONTRACTION).result.passed
 
 
+def test_noise_that_is_left_of_inputs_that_cancel_is_no_result() -> None:
+    right = torch.tensor([7e-15, -3e-15], dtype=torch.float64)
+    cpu, device = torch.tensor([-7e-6, 1e-6]), torch.tensor([0.0, 2e-6])
+    assert compare("0", device, cpu, right, CONTRACTION).result.passed
+    assert not compare("0", device + 1e-3, cpu, right, CONTRACTION).result.passed
+    # Had the inputs been that small, the CPU would be the one that is wrong.
+    small = Context(magnitude=lambda: 1e-6)
+    assert not compare("0", device, cpu, right, CONTRACTION, small).result.passed
+
+
 def test_agreeing_with_the_cpu_to_the_bit_is_right() -> None:
     right = reference(100)
     cpu = (right * -20).float()
@@ -111,10 +121,10 @@ def test_ill_condition_excuses_what_a_rounding_of_the_inputs_does() -> None:
     moved = torch.full((100,), 1e-3, dtype=torch.float64)
     args = ("0", device, right.float(), right, CONTRACTION)
     assert not compare(*args).result.passed
-    assert compare(*args, lambda: moved).result.passed
-    assert not compare(*args, lambda: moved / 10).result.passed
+    assert compare(*args, Context(lambda: moved)).result.passed
+    assert not compare(*args, Context(lambda: moved / 10)).result.passed
     assert not compare(
-        "0", right.float() * 0, right.float(), right, CONTRACTION, lambda: moved * 99
+        "0", right.float() * 0, right.float(), right, CONTRACTION, Context(lambda: moved * 99)
     ).result.passed
 
 
@@ -122,8 +132,8 @@ def test_a_stepped_op_may_take_the_other_side_only_at_a_step() -> None:
     right = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     device = torch.tensor([1.0, 1.0, 3.0])
     args = ("0", device, right.float(), right, STEPPED)
-    assert compare(*args, lambda: torch.tensor([0.0, 1.0, 0.0])).result.passed
-    assert not compare(*args, lambda: torch.tensor([1.0, 0.0, 0.0])).result.passed
+    assert compare(*args, Context(lambda: torch.tensor([0.0, 1.0, 0.0]))).result.passed
+    assert not compare(*args, Context(lambda: torch.tensor([1.0, 0.0, 0.0]))).result.passed
 
 
 def test_conditioning_is_not_computed_for_what_passes() -> None:
@@ -131,7 +141,9 @@ def test_conditioning_is_not_computed_for_what_passes() -> None:
         raise AssertionError("not needed")
 
     right = reference(10)
-    assert compare("0", right.float(), right.float(), right, CONTRACTION, never).result.passed
+    assert compare(
+        "0", right.float(), right.float(), right, CONTRACTION, Context(never)
+    ).result.passed
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -177,7 +189,7 @@ def test_infinity_may_become_nan_only_where_sums_spread_it() -> None:
     device = torch.tensor([math.nan, math.nan])
     args = ("0", device, right.float(), right, CONTRACTION)
     assert not compare(*args).result.passed
-    assert compare(*args, spreads=True).result.passed
+    assert compare(*args, Context(spreads=True)).result.passed
 
 
 def test_subnormal_results_may_be_flushed() -> None:

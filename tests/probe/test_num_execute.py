@@ -12,8 +12,11 @@ from torch import Tensor
 
 from scanner.backends.cpu import CpuDevice
 from scanner.backends.storage import copy_all
+from scanner.probe.attempt import with_saved
 from scanner.probe.execute import Options, run_case
+from scanner.probe.inputs import drawn
 from scanner.probe.outcome import CaseResult
+from scanner.probe.schema import schema_of
 from scanner.records import OpCall
 from tests.probe.num_support import (
     QUICK,
@@ -312,22 +315,28 @@ LSTM = call(
 
 @pytest.mark.parametrize("configuration", [LINEAR, CONVOLUTION, POOL, LSTM], ids=lambda c: c.op)
 def test_ops_that_only_a_device_has_are_judged_by_what_they_compute(configuration: OpCall) -> None:
-    from scanner.probe.substitutes import SUBSTITUTES
+    assert run_case(configuration, CpuDevice(), QUICK).status == "native"
+    wrong = Spoiled(in_place(biased))
+    assert run_case(configuration, wrong, QUICK).status == "wrong"
 
-    forward: list[str] = []
+
+def test_state_that_a_device_keeps_for_itself_comes_from_its_own_forward() -> None:
+    ran = []
 
     class Mps(CpuDevice):
-        """Computes them as MPS would; the LSTM saves buffers that its backward insists on."""
+        """Its forward saves three buffers."""
 
         def call(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            forward.append(op)
-            result = SUBSTITUTES[op](*args, **kwargs)
-            if op == "aten::_lstm_mps":
-                return (*result, *(torch.full((1,), 5.0) for _ in range(3)))
-            if op == "aten::lstm_mps_backward":
-                assert float(args[3]) == 5.0
-            return result
+            ran.append((op, [type(arg).__name__ for arg in args]))
+            return tuple(torch.full((1,), float(place)) for place in range(6))
 
-    assert run_case(configuration, Mps(), QUICK).status == "native"
-    if configuration.op == "aten::lstm_mps_backward":
-        assert forward[:2] == ["aten::_lstm_mps", "aten::lstm_mps_backward"]
+    schema = schema_of(LSTM.op)
+    tensors = drawn(schema, LSTM, 0).tensors
+    given = with_saved(Mps(), schema, LSTM, tensors, torch.device("mps"))
+    names = [each.name for each in LSTM.inputs]
+    kept = {name: float(given[names.index(name)]) for name in names if "state" in name}
+    assert kept == {"z_state": 3.0, "cell_state_fwd": 4.0}
+    assert given[names.index("input")] is tensors[names.index("input")]
+    flags = ["bool", "int", "float", "bool", "bool", "bool"]
+    assert ran == [("aten::_lstm_mps", ["Tensor", "list", "list", *flags])]
+    assert with_saved(Mps(), schema, LSTM, tensors, torch.device("cpu")) is tensors

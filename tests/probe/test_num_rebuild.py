@@ -13,6 +13,7 @@ from torch import Tensor
 from scanner.backends.cpu import CpuDevice
 from scanner.capture import describe
 from scanner.probe.attempt import on_device
+from scanner.probe.execute import run_case
 from scanner.probe.inputs import captured, drawn
 from scanner.probe.rebuild import Unbuildable, bind
 from scanner.probe.schema import schema_of
@@ -109,6 +110,13 @@ def test_attributes_round_trip(op: str, args: tuple[Any, ...], kwargs: dict[str,
 def test_a_dtype_may_be_given_by_its_number() -> None:
     configuration = call("aten::randint", high=5, size=[2], dtype=4, device="mps")
     assert bind(schema_of("aten::randint"), configuration, (), "cpu").kwargs["dtype"] == torch.int64
+
+
+def test_a_number_may_stand_for_a_tensor() -> None:
+    configuration = call("aten::mul.Tensor", spec(shape=(2,)), other=2.5)
+    operands = drawn(schema_of(configuration.op), configuration, 0)
+    assert bind(schema_of(configuration.op), configuration, operands.tensors, "cpu").args[1] == 2.5
+    assert run_case(configuration, CpuDevice()).status == "native"
 
 
 def test_a_gap_in_a_list_of_indices_stays_a_gap() -> None:

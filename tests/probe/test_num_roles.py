@@ -166,6 +166,13 @@ def test_half_precision_values_to_choose_among_do_not_tie() -> None:
     assert bool(found.isfinite().all())
 
 
+def test_every_line_has_one_mode() -> None:
+    found = values(call("aten::mode", spec(shape=(4, 5, 6)), dim=1, keepdim=False))["self"]
+    mode = found.mode(1, keepdim=True).values
+    assert bool(((found == mode).sum(1) >= 3).all())
+    assert found.unique().numel() > 3
+
+
 def test_running_statistics_are_what_a_batch_norm_has() -> None:
     names = ("input", "weight", "bias", "running_mean", "running_var")
     inputs = [spec(name, (8, 3, 5) if name == "input" else (3,)) for name in names]
