@@ -11,12 +11,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture.describe import dtype_name, op_name
+from scanner.probe.families import UNDEFINED
+from scanner.probe.schema import schema_of
 from scanner.records import Phase
 
 __all__ = ["Entry", "Fingerprint", "Replay", "Tracer"]
 
 _SAMPLES = 256
-_SKIPPED = frozenset({"prim", "profiler"})
 _GENERATORS = frozenset(
     {
         *("aten::bernoulli_.float", "aten::bernoulli.p", "aten::uniform_", "aten::normal_"),
@@ -80,13 +81,16 @@ class Tracer(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         result = func(*args, **(kwargs or {}))
-        if func.namespace in _SKIPPED:
+        if func.namespace != "aten":
             return result
         name = op_name(func)
         seeded = torch.Tag.nondeterministic_seeded in func.tags
         if seeded and name in _GENERATORS:
             self._share(name, result, args)
-        prints = tuple(_print(tensor) for tensor in _tensors(result) if tensor.numel())
+        # What memory held before is no result.
+        promised = schema_of(name).family not in UNDEFINED
+        tensors = _tensors(result) if promised else ()
+        prints = tuple(_print(tensor) for tensor in tensors if tensor.numel())
         lost = any(each.lost for each in prints)
         self.entries.append(
             Entry(
