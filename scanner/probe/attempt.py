@@ -39,9 +39,9 @@ def on_device(device: Device, call: OpCall, operands: Operands) -> tuple[list[An
 
     Tensors that the user keeps on the host stay there, as copies.
     """
-    here = copied(operands)
     away = [place for place, spec in enumerate(call.inputs) if spec.device != "cpu"]
     groups = sorted({g for place in away if (g := operands.groups[place]) is not None})
+    here = operands if len(away) == len(call.inputs) else copied(operands)
     uploaded = device.upload_all(
         [operands.tensors[place] for place in away] + [operands.storages[g] for g in groups]
     )

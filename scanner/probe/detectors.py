@@ -107,9 +107,9 @@ def clobbered(
     `after` are the storages as they came back; `changed` are positions of changed tensors.
     """
     for group, (storage, now) in enumerate(zip(before.storages, after, strict=True)):
-        touched = _bytes(storage) != _bytes(now)
-        if not bool(touched.any()):
+        if torch.equal(_bytes(storage), _bytes(now)):
             continue
+        touched = _bytes(storage) != _bytes(now)
         members = [place for place, at in enumerate(before.groups) if at == group]
         writable = [before.tensors[place] for place in members if place in changed]
         name = names[members[0]]
