@@ -9,6 +9,7 @@ __all__ = [
     "EXACT",
     "LINALG",
     "LOOSE_STRIDES",
+    "OWN_PRECISION",
     "PRIVATE_OUTPUTS",
     "RANDOM",
     "RECURSION",
@@ -148,6 +149,18 @@ PRIVATE_OUTPUTS: dict[str, frozenset[str]] = {
 
 `native_batch_norm` fills them in training only; see `private_outputs`.
 """
+
+OWN_PRECISION: dict[str, frozenset[str]] = dict.fromkeys(
+    (
+        "_batch_norm_with_update",
+        "_native_batch_norm_legit",
+        "native_batch_norm",
+        "native_group_norm",
+        "native_layer_norm",
+    ),
+    frozenset({"1", "2"}),
+)
+"""Family → saved statistics that a backend may keep in a wider dtype than the input's."""
 
 LOOSE_STRIDES = LINALG | _names(
     """

@@ -14,6 +14,7 @@ from scanner.probe.compare import Comparison, Context, compare, compare_exactly
 from scanner.probe.detectors import clobbered, failure_shapes, ignored, metadata
 from scanner.probe.distributions import Sample, distribution_faults
 from scanner.probe.expected import Expected, dense, same_bits
+from scanner.probe.families import OWN_PRECISION
 from scanner.probe.invariants import invariants
 from scanner.probe.outcome import Detection, OutputResult
 from scanner.probe.reference import evaluate
@@ -80,6 +81,8 @@ def _metadata(
 ) -> Iterator[Detection]:
     loose = loose_strides(expected.schema)
     found = list(metadata(name, live, reference, exact_strides=not loose, promised=None))
+    if name in OWN_PRECISION.get(expected.schema.family, frozenset()):
+        found = [detection for detection in found if detection.kind != "dtype"]
     if not any(detection.kind == "stride" for detection in found):
         return iter(found)
     promised = _promised_strides(expected, name)
