@@ -108,7 +108,9 @@ def _retarget(text: str, host: _Host) -> str:
         r"^target datalayout = .*$", f'target datalayout = "{host.layout}"', text, flags=re.M
     )
     text = re.sub(r"^target triple = .*$", f'target triple = "{host.triple}"', text, flags=re.M)
-    text = re.sub(r"^attributes (#\d+) = \{.*\}$", r"attributes \1 = { nounwind }", text, flags=re.M)
+    text = re.sub(
+        r"^attributes (#\d+) = \{.*\}$", r"attributes \1 = { nounwind }", text, flags=re.M
+    )
     text = re.sub(r"^(@\S+ = )internal (.*addrspace\(3\) global .*) undef", r"\1\2 zeroinitializer",
                   text, flags=re.M)  # fmt: skip
     return re.sub(r"^(@\S+ = )internal (.*addrspace\(3\))", r"\1\2", text, flags=re.M)

@@ -182,7 +182,9 @@ class _Rewriter:
             if match := _POINTER_ARGUMENT.search(argument):
                 root = single(self._tracer.roots(match[3]))
                 low, high = (self._check and self._bounds(root)) or ("0", "-1")
-        site = self._site("write" if "_store." in call.name else "read" if root else "exchange", root)
+        site = self._site(
+            "write" if "_store." in call.name else "read" if root else "exchange", root
+        )
         given = ", ".join([*call.arguments, f"i32 {site}", f"i64 {low}", f"i64 {high}"])
         assign = f"{call.result} = " if call.result else ""
         return f"  {assign}call {call.kind} @{call.name}({given})"

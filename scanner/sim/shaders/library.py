@@ -94,9 +94,7 @@ def write_index(section: Path, index: Path) -> None:
         records += _RECORD.pack(len(names), len(name), entry.offset, entry.size)
         names += name
     partial = index.with_name(f"{index.name}.{os.getpid()}")
-    partial.write_bytes(
-        _HEAD.pack(_MAGIC, INDEX_VERSION, len(entries), size) + records + names
-    )
+    partial.write_bytes(_HEAD.pack(_MAGIC, INDEX_VERSION, len(entries), size) + records + names)
     partial.replace(index)
 
 
@@ -181,4 +179,6 @@ def _map(path: Path) -> mmap.mmap:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot read {path}: {error}", remedy="prepare the release again") from error
+        raise DataError(
+            f"cannot read {path}: {error}", remedy="prepare the release again"
+        ) from error

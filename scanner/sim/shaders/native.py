@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -21,7 +21,7 @@ from .driver import ENTRY
 __all__ = ["Launcher", "Memory", "Result", "library_path"]
 
 _SOURCES = Path(__file__).with_name("runtime")
-_BUILD = "-O2 -std=gnu11 -ffp-contract=off -fno-math-errno -shared -fPIC -lm".split()
+_BUILD = ["-O2", "-std=gnu11", "-ffp-contract=off", "-fno-math-errno", "-shared", "-fPIC", "-lm"]
 
 
 class _Geometry(ctypes.Structure):
@@ -103,7 +103,7 @@ def library_path(cache: Path) -> Path:
     return path
 
 
-@lru_cache(maxsize=None)
+@cache
 def _load(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     library.opscan_execute.argtypes = [ctypes.POINTER(_Call)]

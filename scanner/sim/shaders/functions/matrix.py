@@ -52,23 +52,41 @@ def _diagonal(external: External, _: Direction) -> Body:
     )
 
 
-def _addresses(pointer: str, scalar: str, names: tuple[str, str, str], write: int) -> str:
-    """Lines that make %p0 and %p1, checked; `names` are the row length, origin and transpose."""
-    space = int(pointer.split("(")[1].rstrip(")")) if "(" in pointer else 0
-    stride, origin, transpose = names
-    text = (
-        f"{_PLACE}  %x = extractelement <2 x i64> {origin}, i32 0\n"
-        f"  %y = extractelement <2 x i64> {origin}, i32 1\n"
+def _steps(types: tuple[str, ...], names: str) -> str:
+    """Lines that make %origin (elements from the base), %down (a row) and %right (a column).
+
+    Two forms occur: (row length, origin, transposed), and since Metal 4 (extents, strides, origin).
+    """
+    if types[0] == "i64":
+        length, origin, transposed = (f"%{n}" for n in names)
+        return (
+            f"  %ox = extractelement <2 x i64> {origin}, i32 0\n"
+            f"  %oy = extractelement <2 x i64> {origin}, i32 1\n"
+            f"  %oy1 = mul i64 %oy, {length}\n  %origin = add i64 %oy1, %ox\n"
+            f"  %down = select i1 {transposed}, i64 1, i64 {length}\n"
+            f"  %right = select i1 {transposed}, i64 {length}, i64 1\n"
+        )
+    strides, origin = f"%{names[1]}", f"%{names[2]}"
+    return (
+        f"  %right = extractelement <2 x i64> {strides}, i32 0\n"
+        f"  %down = extractelement <2 x i64> {strides}, i32 1\n"
+        f"  %os = mul <2 x i64> {origin}, {strides}\n"
+        "  %ox = extractelement <2 x i64> %os, i32 0\n"
+        "  %oy = extractelement <2 x i64> %os, i32 1\n  %origin = add i64 %ox, %oy\n"
     )
+
+
+def _addresses(external: External, base: str, first: int, scalar: str, write: int) -> str:
+    """Lines that make %p0 and %p1, checked; argument number `first` is the pointer %`base`."""
+    pointer, rest = external.arguments[first], external.arguments[first + 1 :]
+    text = _PLACE + _steps(rest, "abcde"[first + 1 :])
+    text += "  %rows = mul i64 %row, %down\n  %at = add i64 %origin, %rows\n"
     for i in range(2):
         text += (
-            f"  %c{i} = add i64 %column, {i}\n"
-            f"  %r{i} = select i1 {transpose}, i64 %c{i}, i64 %row\n"
-            f"  %k{i} = select i1 {transpose}, i64 %row, i64 %c{i}\n"
-            f"  %ry{i} = add i64 %r{i}, %y\n  %kx{i} = add i64 %k{i}, %x\n"
-            f"  %o{i} = mul i64 %ry{i}, {stride}\n  %i{i} = add i64 %o{i}, %kx{i}\n"
-            f"  %q{i} = getelementptr {scalar}, {pointer} %base, i64 %i{i}\n"
-            f"  %p{i} = call {pointer} @{checked(space)}({pointer} %q{i}, "
+            f"  %col{i} = add i64 %column, {i}\n  %cols{i} = mul i64 %col{i}, %right\n"
+            f"  %i{i} = add i64 %at, %cols{i}\n"
+            f"  %q{i} = getelementptr {scalar}, {pointer} {base}, i64 %i{i}\n"
+            f"  %p{i} = call {pointer} @{checked(_space(pointer))}({pointer} %q{i}, "
             f"i64 {bits(scalar) // 8}, i64 %low, i64 %high, i32 %site, i32 {write})\n"
         )
     return text
@@ -81,7 +99,7 @@ def _space(pointer: str) -> int:
 def _load(external: External, _: Direction) -> Body:
     pointer, kind = external.arguments[0], external.result
     scalar = element(kind)
-    lines = _addresses(pointer, scalar, ("%b", "%c", "%d"), 0).replace("%base", "%a")
+    lines = _addresses(external, "%a", 0, scalar, 0)
     lines += "".join(f"  %e{i} = load {scalar}, {pointer} %p{i}\n" for i in range(2))
     return Body(
         lines + _pair(kind, "%e0", "%e1"), (*_PLACE_NEEDS, check_definition(_space(pointer)))
@@ -91,7 +109,7 @@ def _load(external: External, _: Direction) -> Body:
 def _store(external: External, _: Direction) -> Body:
     kind, pointer = external.arguments[:2]
     scalar = element(kind)
-    lines = _addresses(pointer, scalar, ("%c", "%d", "%e"), 1).replace("%base", "%b")
+    lines = _addresses(external, "%b", 1, scalar, 1)
     for i in range(2):
         lines += f"  %v{i} = extractelement {kind} %a, i32 {i}\n"
         lines += f"  store {scalar} %v{i}, {pointer} %p{i}\n"

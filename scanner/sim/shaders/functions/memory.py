@@ -5,7 +5,7 @@ from __future__ import annotations
 from .interface import Body, Direction, External, Family
 from .types import bits, element, is_float
 
-__all__ = ["FAMILIES", "checked", "check_definition"]
+__all__ = ["FAMILIES", "check_definition", "checked"]
 
 _OPERATIONS = {
     "add": "add",

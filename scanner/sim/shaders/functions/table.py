@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 from . import approximate, conversions, floats, integers, matrix, memory, simd
 from .interface import Body, Direction, External, Family
@@ -31,7 +31,7 @@ class Definition:
     needs: tuple[str, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled() -> tuple[tuple[re.Pattern[str], Family], ...]:
     return tuple((re.compile(f"(?:{f.pattern})$"), f) for f in FAMILIES)
 
@@ -45,6 +45,7 @@ def _direct(name: str) -> Family | None:
     return next((family for pattern, family in _compiled() if pattern.match(name)), None)
 
 
+@cache
 def classify(name: str) -> Family | None:
     """The family of an external, or None for one never seen.
 
@@ -82,9 +83,7 @@ def _elementwise(external: External, family: Family, direction: Direction) -> De
         )
         last = f"%v{i}"
     text += f"  ret {external.result} {last}\n"
-    return Definition(
-        f"{_signature(external, family)} {{\n{text}}}", (*inner.needs, inner_text)
-    )
+    return Definition(f"{_signature(external, family)} {{\n{text}}}", (*inner.needs, inner_text))
 
 
 def define(external: External, family: Family, direction: Direction = "nearest") -> Definition:
