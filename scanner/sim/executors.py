@@ -48,8 +48,10 @@ class KernelSource(msgspec.Struct, frozen=True):
     """Which function of which library a pipeline runs."""
 
     name: str
+    library: str = ""
+    """Section of the bundled library (`metal_basic`, `metal_40`); empty with a source text."""
     source: str | None = None
-    """Metal source text when the library is compiled at run time; None for the bundled library."""
+    """Metal source text when the library is compiled at run time."""
     constants: tuple[tuple[int, str, Any], ...] = ()
     """Function constants: index, Metal type (`bool`, `uint`, …), value."""
 
@@ -121,7 +123,7 @@ class NoGraphs:
 
     def infer(self, graph: recording.Graph, value: int) -> recording.TensorType | None:
         """Nothing is known."""
-        del graph, value
+        return None
 
     def run(self, run: recording.GraphRun) -> Answer:
         """Refuses."""

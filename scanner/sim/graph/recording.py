@@ -5,8 +5,18 @@ keyword parts of its name, so that an interpreter can give it a meaning later.
 
     [graph concatTensors:@[a, b] dimension:-1 interleave:NO name:nil]
 
-becomes `Op(selector="concatTensors:dimension:interleave:name:", arguments=(Argument("concatTensors",
-(Ref(3), Ref(4))), Argument("dimension", -1), Argument("interleave", False), Argument("name", None)))`.
+becomes
+
+    Op(
+        selector="concatTensors:dimension:interleave:name:",
+        arguments=(
+            Argument("concatTensors", (Ref(3), Ref(4))),
+            Argument("dimension", -1),
+            Argument("interleave", False),
+            Argument("name", None),
+        ),
+        outputs=(5,),
+    )
 """
 
 from __future__ import annotations
@@ -79,7 +89,7 @@ class Argument(_Record, frozen=True):
     value: Operand
 
 
-class Placeholder(_Record, frozen=True, tag=True):
+class Placeholder(_Record, frozen=True):
     """A tensor that is fed when the graph runs."""
 
     value: int
@@ -87,7 +97,7 @@ class Placeholder(_Record, frozen=True, tag=True):
     name: str = ""
 
 
-class Constant(_Record, frozen=True, tag=True):
+class Constant(_Record, frozen=True):
     """A tensor with known content.
 
     Exactly one of `data` (packed, row major, of `type.dtype`) and `scalar` (fills the shape;
@@ -100,7 +110,7 @@ class Constant(_Record, frozen=True, tag=True):
     scalar: float | complex | None = None
 
 
-class Op(_Record, frozen=True, tag=True):
+class Op(_Record, frozen=True):
     """One method called on the graph."""
 
     selector: str

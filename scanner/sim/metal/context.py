@@ -1,0 +1,70 @@
+"""What all Metal objects of one process share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scanner.sim.machine.cpu import Cpu
+from scanner.sim.metal.recorder import Recorder
+from scanner.sim.metal.storage import DeviceMemory, MTLBuffer
+from scanner.sim.objc.runtime import Runtime
+from scanner.sim.osenv.hardware import Gpu
+
+__all__ = ["BundledLibrary", "Context"]
+
+
+@dataclass(frozen=True)
+class BundledLibrary:
+    """A compiled Metal library inside a dylib."""
+
+    name: str
+    """Section: `metal_basic`."""
+    start: int
+    size: int
+    kernels: frozenset[str]
+
+
+@dataclass
+class Context:
+    """Services for Metal objects."""
+
+    cpu: Cpu
+    runtime: Runtime
+    recorder: Recorder
+    memory: DeviceMemory
+    gpu: Gpu
+    macos: tuple[int, int]
+    libraries: tuple[BundledLibrary, ...]
+
+    def buffer(self, size: int) -> MTLBuffer | None:
+        """A buffer of its own, nil when the memory is exhausted."""
+        address = self.memory.allocate(size)
+        if not address:
+            return None
+        self.recorder.allocate(size)
+        return MTLBuffer(address, size, self._give_back)
+
+    def scratch(self, data: bytes) -> int:
+        """Address of a copy of argument bytes; not traced as an allocation."""
+        address = self.memory.allocate(max(len(data), 16))
+        if address:
+            self.cpu.memory.write(address, data)
+            self._scratch.append((address, max(len(data), 16)))
+        return address
+
+    def __post_init__(self) -> None:
+        self._scratch: list[tuple[int, int]] = []
+
+    def forget_scratch(self) -> None:
+        """Gives argument bytes back, once nothing runs that was given them."""
+        for address, size in self._scratch:
+            self.memory.free(address, size)
+        self._scratch.clear()
+
+    def room(self, address: int) -> int:
+        """Bytes that may be touched from an address on."""
+        return self.cpu.memory.room(address)
+
+    def _give_back(self, buffer: MTLBuffer) -> None:
+        self.memory.free(buffer.contents_at, buffer.size)
+        self.recorder.free(buffer.size)
