@@ -61,6 +61,8 @@ class Compiled(msgspec.Struct, frozen=True):
     """Whether threadgroups may depend on each other, so that a launch must not be split."""
     flush_denormals: bool
     max_threads: int
+    static_memory: int
+    """Bytes of threadgroup memory that the kernel declares itself."""
 
 
 @dataclass(frozen=True)
@@ -290,6 +292,16 @@ def compile_text(text: str, kernel: Kernel, made: Instrumented, *, optimise: boo
         atomic=made.atomic,
         flush_denormals=kernel.flush_denormals,
         max_threads=kernel.max_threads,
+        static_memory=_static_memory(module),
+    )
+
+
+def _static_memory(module: Any) -> int:
+    layout = llvm.create_target_data(_host().layout)
+    return sum(
+        int(layout.get_abi_size(g.global_value_type))
+        for g in module.global_variables
+        if "addrspace(3)" in str(g.type)
     )
 
 

@@ -91,6 +91,7 @@ class Description(msgspec.Struct, frozen=True, tag=True):
     sites: tuple[Site, ...]
     atomic: bool
     max_threads: int
+    static_memory: int
 
 
 class Refused(msgspec.Struct, frozen=True, tag=True):

@@ -59,8 +59,9 @@ class Worker:
     @staticmethod
     def _describe(compiled: Compiled) -> Description:
         return Description(
-            compiled.buffers, compiled.spaces, compiled.sites, compiled.atomic, compiled.max_threads
-        )
+            compiled.buffers, compiled.spaces, compiled.sites, compiled.atomic,
+            compiled.max_threads, compiled.static_memory,
+        )  # fmt: skip
 
     def _launcher(self, kernel: str, options: Options) -> Launcher:
         key = kernel, options

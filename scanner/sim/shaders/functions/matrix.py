@@ -79,7 +79,7 @@ def _steps(types: tuple[str, ...], names: str) -> str:
 def _addresses(external: External, base: str, first: int, scalar: str, write: int) -> str:
     """Lines that make %p0 and %p1, checked; argument number `first` is the pointer %`base`."""
     pointer, rest = external.arguments[first], external.arguments[first + 1 :]
-    text = _PLACE + _steps(rest, "abcde"[first + 1 :])
+    text = _PLACE + _steps(rest, "abcde"[first + 1 : first + 4])
     text += "  %rows = mul i64 %row, %down\n  %at = add i64 %origin, %rows\n"
     for i in range(2):
         text += (

@@ -62,7 +62,7 @@ static void fiber_main(void) {
 
 static void prepare_stack(struct fiber *fiber, int index) {
     void **top = (void **)(stacks + STACK * (size_t)(index + 1)) - 2;
-    void **frame = top - SAVED - 1; /* on x86-64 the return address sits 8 below a 16-byte line */
+    void **frame = top - SAVED - 2; /* a function of x86-64 starts 8 below a 16-byte line */
 #if defined(__aarch64__)
     frame = top - SAVED;
 #endif
