@@ -18,7 +18,7 @@ from pathlib import Path
 __all__ = ["BadAddress", "Memory", "Region"]
 
 _FAILED = ctypes.c_void_p(-1).value
-_NORESERVE = getattr(mmap, "MAP_NORESERVE", 0)
+_NORESERVE = 0x40 if sys.platform == "darwin" else 0x4000
 _FIXED = 0x10
 _ANONYMOUS = mmap.MAP_ANONYMOUS
 PAGE = 0x4000

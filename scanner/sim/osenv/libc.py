@@ -102,6 +102,7 @@ def imports(
         "_uname": _fail,
         "_gethostname": _fail,
         "_sysctl": _fail,
+        "_mbtowc_l": _constant(0),
         "_sched_get_priority_max": _constant(0),
         "_strerror": _constant(_text(allocate, "error")),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,7 +29,7 @@ _NEEDED = (
     "_opscan_heap_live",
     *(f"_opscan_{name}" for name in _ENTRIES),
 )
-_FALLBACKS = ("__ZN2at12mps_fallbackE", "__ZN2atL12mps_fallbackE")
+_FALLBACK = re.compile(r"__ZN3c1011BoxedKernel19make_boxed_functionIXadL_ZN2atL?12mps_fallbackE")
 _METAL = "metal"
 _CHUNK = 1 << 22
 _INITIAL_MACOS = (15, 0)
@@ -175,6 +176,6 @@ def _symbols(images: list[link.Image]) -> dict[str, int]:
             if name in image.symbols:
                 found[name] = image.symbols[name]
         for name, address in image.symbols.items():
-            if name.startswith(_FALLBACKS) and "EEEEE" in name:
+            if _FALLBACK.match(name):
                 found["mps_fallback"] = address
     return found
