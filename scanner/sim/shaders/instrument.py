@@ -31,7 +31,7 @@ _STORE = re.compile(
     r"((?:, (?:align \d+|!.*))*)$"
 )
 _DIVISION = re.compile(
-    r"^\s+(%[\w.$-]+) = ([su](?:div|rem)) (?:exact )?(i\d+|<\d+ x i\d+>) ([^,]+), ([^,]+)(.*)$"
+    r"^\s+(%[\w.$-]+) = ([su](?:div|rem)) (?:exact )?(i\d+|<\d+ x i\d+>) (.*)$"
 )
 _TO_BFLOAT = re.compile(r"^(\s+%[\w.$-]+ = )fptrunc (?:[a-z]+ )*float (\S+) to bfloat(.*)$")
 _POINTER_ARGUMENT = re.compile(r"(ptr(?: addrspace\((\d)\))?) (?:[\w() ]+ )?(%[\w.$-]+)$")
@@ -114,8 +114,8 @@ class _Rewriter:
         root = single(self._tracer.roots(name))
         if not self._check:
             return "", name
-        bounds = self._bounds(root)
-        if bounds is None and not (root.kind == "unknown" and space in (1, 2)):
+        bounds, array = self._bounds(root), self._array(root)
+        if bounds is None and array is None and not (root.kind == "unknown" and space in (1, 2)):
             return "", name
         site = self._site("write" if write else "read", root, size)
         new = f"%opscan.p{site}"
@@ -123,12 +123,28 @@ class _Rewriter:
         before = ""
         if bounds is None:
             bounds = f"%opscan.l{site}", f"%opscan.h{site}"
-            before = self._anywhere(pointer, name, size, site)
+            before = (
+                self._around(root.name, array, site)
+                if array
+                else self._anywhere(pointer, name, size, site)
+            )
         before += (
             f"  {new} = call {pointer} @{checked(space)}({pointer} {name}, i64 {size}, "
             f"i64 {bounds[0]}, i64 {bounds[1]}, i32 {site}, i32 {write})\n"
         )
         return before, new
+
+    def _array(self, root: Root) -> str | None:
+        """The type of a local array that is reached by an index that varies."""
+        return self._tracer.allocated(root.name) if root.kind == "stack" and root.varying else None
+
+    @staticmethod
+    def _around(name: str, kind: str, site: int) -> str:
+        """Bounds of a local array."""
+        return (
+            f"  %opscan.l{site} = ptrtoint ptr {name} to i64\n"
+            f"  %opscan.h{site} = add i64 %opscan.l{site}, {ir.store_size(kind)}\n"
+        )
 
     def _anywhere(self, pointer: str, name: str, size: str, site: int) -> str:
         """Bounds of a pointer read from memory: everything if some memory holds it, else none."""
@@ -152,7 +168,7 @@ class _Rewriter:
             size = ir.store_size(ir.argument_type(value))
             before, new = self._guard(pointer, int(space or 0), name, size, 1)
             return f"{before}{head}{value}, {pointer} {new}{tail}"
-        if (match := _DIVISION.match(line)) and not _safe_divisor(match[5]):
+        if (match := _DIVISION.match(line)) and not _safe_divisor(ir.split(match[4])[1]):
             return self._divide(match)
         if match := _TO_BFLOAT.match(line):
             return f"{match[1]}call bfloat @opscan.to_bfloat(float {match[2]}){match[3]}"
@@ -161,7 +177,8 @@ class _Rewriter:
         return line
 
     def _divide(self, match: re.Match[str]) -> str:
-        result, operation, kind, left, right, _ = match.groups()
+        result, operation, kind, rest = match.groups()
+        left, right = ir.split(rest)[:2]
         site = self._site("division")
         name = f"opscan.{operation}.{re.sub(r'[<> ]', '', kind)}"
         self.helpers.add(division_definition(operation, kind, name))

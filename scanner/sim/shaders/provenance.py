@@ -68,6 +68,12 @@ class _Tracer:
             pending += [(operand, varying) for operand in _operands(operation, rest)]
         return found
 
+    def allocated(self, name: str) -> str | None:
+        """The type of a stack allocation of fixed size."""
+        parts = ir.split(self._defined[name][1])
+        fixed = len(parts) < 2 or not parts[1].startswith("i")
+        return parts[0] if fixed else None
+
     def _end(self, name: str, varying: bool) -> Root | None:
         if name.startswith("@"):
             return Root("global", name, varying)

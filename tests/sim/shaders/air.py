@@ -196,7 +196,8 @@ def write_library(path: Path, modules: Mapping[str, str]) -> Path:
     blobs, entries, offset = b"", b"", 0
     for name, assembly in modules.items():
         code = llvm.parse_assembly(assembly, context=llvm.create_context()).as_bitcode()
-        blob = struct.pack("<5I", 0x0B17C0DE, 0, 20, len(code), 0xFFFFFFFF) + code
+        assert code[:4] == struct.pack("<I", 0x0B17C0DE)  # LLVM wraps what is for Apple's systems
+        blob = code
         tags = b"".join(
             tag + struct.pack("<H", len(data)) + data
             for tag, data in (
