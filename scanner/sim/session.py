@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from scanner.sim.graph import recording
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.imports import Imports
-from scanner.sim.machine.memory import Memory
+from scanner.sim.machine.memory import Memory, Region
 from scanner.sim.osenv.hardware import Gpu
 from scanner.sim.prepare.prepared import Prepared
 from scanner.sim.values import DTYPE_NAMES, DTYPES, ITEM_SIZES, Arena, Argument, HostTensor
@@ -90,20 +90,21 @@ class Session:
         prepared: Prepared,
         macos: tuple[int, int] = (15, 5),
         gpu: Gpu | None = None,
-        shaders: ShaderExecutor | None = None,
+        shaders: Callable[[Region], ShaderExecutor] | None = None,
         graphs: GraphExecutor | None = None,
         seconds: float = 30.0,
     ) -> None:
+        """`shaders` makes an executor that knows the region in which all buffers lie."""
         self.prepared = prepared
         self.macos = macos
         self.gpu = gpu or Gpu()
         self.epoch = 0
-        self._shaders = shaders or NoShaders()
         self._graphs = graphs or NoGraphs()
         self._entries = _Entries(prepared.manifest.symbols)
         self._memory = Memory()
         self._machine = self._load()
         self._machine.cpu.budget_seconds = seconds
+        self._shaders = NoShaders() if shaders is None else shaders(self._machine.space.device)
         self._schemas: dict[str, list[Argument]] = {}
         self._dead: list[tuple[int, int]] = []
         self._start()
@@ -124,7 +125,7 @@ class Session:
         space = self._machine.space
         for part in self.prepared.manifest.parts:
             self._memory.restore(self._memory.region(part.start))
-        self._memory.discard(space.device, self._services.context.memory.high - space.device.start)
+        self._memory.discard(space.device)
         self.epoch += 1
         self._dead.clear()
         self._start()

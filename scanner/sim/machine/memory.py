@@ -12,6 +12,7 @@ import mmap
 import os
 import struct
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Region:
     size: int
     host: int
     name: str
+    descriptor: int = -1
+    """Of the memory's file, when other processes may map it too."""
 
     @property
     def end(self) -> int:
@@ -72,10 +75,12 @@ class Memory:
     def add_shared(self, size: int, name: str, hint: int) -> Region:
         """Maps zeroed memory whose guest address is its host address.
 
-        Pointers stored in it mean the same to emulated and to native code.
+        Pointers stored in it mean the same to emulated and to native code, and to other
+        processes that map the region's descriptor at the same address.
         """
-        host = _map(size, hint)
-        region = Region(host, size, host, name)
+        descriptor = _memory_file(size)
+        host = _mmap(hint, size, mmap.MAP_SHARED | _NORESERVE, descriptor)
+        region = Region(host, size, host, name, descriptor)
         self._insert(region)
         return region
 
@@ -86,17 +91,18 @@ class Memory:
         if file is not None:
             _map_file(region.host, file)
 
-    def discard(self, region: Region, used: int) -> None:
-        """Zeroes the first `used` bytes of a region without a file."""
-        used = min(region.size, (used + mmap.PAGESIZE - 1) // mmap.PAGESIZE * mmap.PAGESIZE)
-        if used:
-            _map(used, region.host, _FIXED)
+    def discard(self, region: Region) -> None:
+        """Zeroes a shared region and gives its pages back to the system."""
+        os.ftruncate(region.descriptor, 0)
+        os.ftruncate(region.descriptor, region.size)
 
     def close(self) -> None:
         """Unmaps everything."""
         self._views.clear()
         for region in self.regions:
             _libc().munmap(region.host, region.size)
+            if region.descriptor >= 0:
+                os.close(region.descriptor)
         self.regions.clear()
         self._starts.clear()
 
@@ -175,6 +181,16 @@ def _libc() -> ctypes.CDLL:
     ]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return libc
+
+
+def _memory_file(size: int) -> int:
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("opscan")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
 
 
 def _map(size: int, address: int = 0, flags: int = 0) -> int:
