@@ -97,7 +97,7 @@ def serve(
         **libm.imports(),
         **dyld.imports(libraries, imports.allocate),
         **hardware.imports(gpu, macos),
-        **accelerate.imports(),
+        **accelerate.imports(imports.functions),
         **runtime.imports(),
         **metal.install(context),
         **_observers(recorder),

@@ -12,7 +12,7 @@ from typing import Any
 from scanner.sim import process, trace, values
 from scanner.sim.executors import GraphExecutor, NoGraphs, NoShaders, ShaderExecutor
 from scanner.sim.graph import recording
-from scanner.sim.machine.cpu import Cpu
+from scanner.sim.machine.cpu import DEFAULT_BLOCKS, Cpu
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
@@ -92,7 +92,7 @@ class Session:
         gpu: Gpu | None = None,
         shaders: Callable[[Region], ShaderExecutor] | None = None,
         graphs: GraphExecutor | None = None,
-        seconds: float = 30.0,
+        blocks: int = DEFAULT_BLOCKS,
     ) -> None:
         """`shaders` makes an executor that knows the region in which all buffers lie."""
         self.prepared = prepared
@@ -103,7 +103,7 @@ class Session:
         self._entries = _Entries(prepared.manifest.symbols)
         self._memory = Memory()
         self._machine = self._load()
-        self._machine.cpu.budget_seconds = seconds
+        self._machine.cpu.blocks = blocks
         self._shaders = NoShaders() if shaders is None else shaders(self._machine.space.device)
         self._schemas: dict[str, list[Argument]] = {}
         self._dead: list[tuple[int, int]] = []

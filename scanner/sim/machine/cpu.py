@@ -12,10 +12,11 @@ from typing import Any
 import unicorn
 from unicorn import arm64_const as arm
 
+from scanner.sim.machine.budget import Budget
 from scanner.sim.machine.faults import BudgetSpent, Fault, MissingImport
 from scanner.sim.machine.memory import BadAddress, Memory, Region
 
-__all__ = ["Cpu", "Handler"]
+__all__ = ["DEFAULT_BLOCKS", "Cpu", "Handler"]
 
 _MASK = 0xFFFFFFFFFFFFFFFF
 _X = [arm.UC_ARM64_REG_X0 + i for i in range(29)] + [arm.UC_ARM64_REG_X29, arm.UC_ARM64_REG_X30]
@@ -23,6 +24,8 @@ _D = [arm.UC_ARM64_REG_D0 + i for i in range(32)]
 _SAVED = [*_X, arm.UC_ARM64_REG_SP, arm.UC_ARM64_REG_PC]
 _STUB_SIZE = 16
 _RED_ZONE = 0x1000
+DEFAULT_BLOCKS = 1_000_000_000
+"""About ten seconds."""
 
 Handler = Callable[["Cpu"], None]
 """Serves one import: reads arguments and sets the result through the CPU's registers."""
@@ -40,7 +43,8 @@ class Cpu:
         self.names: dict[int, str] = {}
         """Stub address → import name."""
         self.handlers: dict[str, Handler] = {}
-        self.budget_seconds = 60.0
+        self.blocks = DEFAULT_BLOCKS
+        """How many basic blocks one call from outside may run."""
         self._stubs = stubs
         self._exit = stubs.end - _STUB_SIZE
         self._top = stack.end - 0x10000
@@ -48,6 +52,7 @@ class Cpu:
         self._pending: BaseException | None = None
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         self._uc.ctl_set_cpu_model(arm.UC_CPU_ARM64_MAX)
+        self._budget = Budget(self._uc)
         for region in memory.regions:
             self.map(region)
         self._uc.hook_add(unicorn.UC_HOOK_CODE, self._on_stub, begin=stubs.start, end=stubs.end - 1)
@@ -102,6 +107,8 @@ class Cpu:
         """
         saved = [self._uc.reg_read(register) for register in _SAVED] if self._depth else []
         top = (self.sp - _RED_ZONE) & ~15 if self._depth else self._top
+        if not self._depth:
+            self._budget.refill(self.blocks)
         self._depth += 1
         try:
             self._enter(top, arguments)
@@ -144,16 +151,16 @@ class Cpu:
     def _run(self, address: int) -> None:
         self._pending = None
         try:
-            self._uc.emu_start(address, self._exit, timeout=int(self.budget_seconds * 1e6))
+            self._uc.emu_start(address, self._exit)
         except unicorn.UcError as error:
             self._raise_pending()
             raise Fault(f"{error} in emulated code", frames=self.frames()) from None
         self._raise_pending()
+        if self._budget.spent:
+            reason = f"emulated code did not return within {self.blocks} basic blocks"
+            raise BudgetSpent(reason, frames=self.frames())
         if self._uc.reg_read(arm.UC_ARM64_REG_PC) != self._exit:
-            raise BudgetSpent(
-                f"emulated code did not return within {self.budget_seconds:g} s",
-                frames=self.frames(),
-            )
+            raise Fault("emulated code stopped early", frames=self.frames())
 
     def _raise_pending(self) -> None:
         pending, self._pending = self._pending, None

@@ -6,12 +6,12 @@ from typing import Any
 
 from scanner.sim.graph.recording import Descriptor
 from scanner.sim.metal.dtypes import dtype_name
-from scanner.sim.metal.selectors import parts, property_kind
+from scanner.sim.metal.selectors import LAYOUT, parts, property_kind
 from scanner.sim.objc.collections import NSArray
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Class, Object, Result
 
-__all__ = ["Bag", "plain"]
+__all__ = ["Bag", "plain", "signed"]
 
 _FACTORY = "With"
 
@@ -32,7 +32,7 @@ class Bag(Object):
     def fill(self, message: Message, names: list[str]) -> None:
         """Reads one argument for each property name."""
         kinds = [property_kind(name) for name in names]
-        layout = [{"dtype": "u32"}.get(kind, kind) for kind in kinds]
+        layout = [LAYOUT.get(kind, kind) for kind in kinds]
         for name, kind, raw in zip(names, kinds, message.decode(layout), strict=True):
             self.properties[name] = _property(message, kind, raw)
 
@@ -74,6 +74,11 @@ def plain(message: Message, word: int) -> Any:
         return None
     if message.runtime.is_object(word):
         return of_object(message, message.runtime.find(word))
+    return signed(word)
+
+
+def signed(word: int) -> int:
+    """An NSInteger."""
     return word - (1 << 64) if word >> 63 else word
 
 
@@ -92,6 +97,8 @@ def _property(message: Message, kind: str, raw: float) -> Any:
         return bool(raw)
     if kind in ("float", "double"):
         return float(raw)
+    if kind == "integer":
+        return signed(int(raw))
     found = plain(message, int(raw))
     return 0 if found is None else found
 

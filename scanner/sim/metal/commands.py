@@ -37,6 +37,11 @@ class CommandQueue(Object):
         """A new command buffer."""
         return CommandBuffer(self.context)
 
+    @method("device")
+    def device(self, message: Message) -> Result:
+        """The GPU."""
+        return self.context.device
+
     @method("setLabel:")
     def nothing(self, message: Message) -> Result:
         """Changes nothing that can be seen."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import DeviceMemory, MTLBuffer
+from scanner.sim.objc.methods import Object
 from scanner.sim.objc.runtime import Runtime
 from scanner.sim.osenv.hardware import Gpu
 
@@ -53,6 +54,8 @@ class Context:
         return address
 
     def __post_init__(self) -> None:
+        self.device: Object | None = None
+        """The only GPU, once it is known."""
         self._scratch: list[tuple[int, int]] = []
 
     def forget_scratch(self) -> None:

@@ -213,7 +213,7 @@ class MTLLibrary(Object):
     @method("device")
     def device(self, message: Message) -> Result:
         """The GPU."""
-        return MTLDevice(self._context)
+        return self._context.device
 
     @method("setLabel:")
     def nothing(self, message: Message) -> Result:

@@ -6,11 +6,12 @@ from typing import Any
 
 from scanner.sim.graph import recording
 from scanner.sim.machine.faults import Fault
-from scanner.sim.metal.bags import plain
+from scanner.sim.metal.bags import plain, signed
 from scanner.sim.metal.context import Context
 from scanner.sim.metal.dtypes import dtype_code, dtype_name
 from scanner.sim.metal.ndarray import NDArray, TensorDataObject
-from scanner.sim.metal.selectors import argument_kind, output_count, parts
+from scanner.sim.metal.selectors import LAYOUT, argument_kind, output_count, parts
+from scanner.sim.metal.typing import element_type
 from scanner.sim.objc.collections import NSArray
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Object, Result, method
@@ -36,25 +37,23 @@ class GraphTensor(Object):
         """The recording's form."""
         return recording.Ref(self.number)
 
-    def _known(self) -> recording.TensorType:
+    def _inferred(self) -> recording.TensorType | None:
         if self.kind is None:
             self.kind = self.graph.infer(self.number)
-        if self.kind is None:
-            raise Fault("the shape of an intermediate graph tensor is asked for and not known")
         return self.kind
 
     @method("shape")
     def shape(self, message: Message) -> Result:
         """NSArray of dimensions; nil when unranked."""
-        shape = self._known().shape
-        if shape is None:
-            return None
-        return numbers(message, shape)
+        kind = self._inferred()
+        if kind is None:
+            raise Fault("the shape of an intermediate graph tensor is asked for and not known")
+        return None if kind.shape is None else numbers(message, kind.shape)
 
     @method("dataType")
     def data_type(self, message: Message) -> Result:
         """MPSDataType."""
-        return dtype_code(self._known().dtype)
+        return dtype_code(self.graph.element_type(self.number))
 
     @method("operation")
     def operation(self, message: Message) -> Result:
@@ -77,6 +76,7 @@ class MPSGraph(Object):
         super().__init__()
         self._context = context
         self._nodes: list[recording.Node] = []
+        self._makers: dict[int, recording.Node] = {}
         self._count = 0
 
     def snapshot(self) -> recording.Graph:
@@ -86,6 +86,17 @@ class MPSGraph(Object):
     def infer(self, number: int) -> recording.TensorType | None:
         """Type of a value, if the interpreter knows."""
         return self._context.recorder.infer(self.snapshot(), number)
+
+    def element_type(self, number: int) -> str:
+        """Type of a value's elements; empty if unknown."""
+        node = self._makers[number]
+        if isinstance(node, recording.Op):
+            return element_type(node, number, self.element_type)
+        return node.type.dtype
+
+    def _add(self, node: recording.Node, values: tuple[int, ...]) -> None:
+        self._nodes.append(node)
+        self._makers.update(dict.fromkeys(values, node))
 
     def _tensor(self, kind: recording.TensorType | None) -> GraphTensor:
         self._count += 1
@@ -99,7 +110,7 @@ class MPSGraph(Object):
         kind = recording.TensorType(_shape(plain(message, message.word(0))), dtype)
         tensor = self._tensor(kind)
         name = plain(message, message.word(2 if has_type else 1)) or ""
-        self._nodes.append(recording.Placeholder(tensor.number, kind, name))
+        self._add(recording.Placeholder(tensor.number, kind, name), (tensor.number,))
         return tensor
 
     @method("constantWithScalar:dataType:", "constantWithScalar:shape:dataType:")
@@ -133,7 +144,7 @@ class MPSGraph(Object):
     def _constant(self, shape: Any, dtype: str, **content: Any) -> GraphTensor:
         kind = recording.TensorType(shape, dtype)
         tensor = self._tensor(kind)
-        self._nodes.append(recording.Constant(tensor.number, kind, **content))
+        self._add(recording.Constant(tensor.number, kind, **content), (tensor.number,))
         return tensor
 
     @method(_ENCODE)
@@ -152,7 +163,7 @@ class MPSGraph(Object):
         count = output_count(message.selector, _mapping(arguments))
         tensors = [self._tensor(None) for _ in range(count or 1)]
         outputs = tuple(tensor.number for tensor in tensors)
-        self._nodes.append(recording.Op(message.selector, arguments, outputs))
+        self._add(recording.Op(message.selector, arguments, outputs), outputs)
         if count:
             return NSArray([tensor.address for tensor in tensors])
         return tensors[0]
@@ -165,7 +176,7 @@ class MPSGraph(Object):
 
 def _arguments(message: Message, names: list[str]) -> tuple[recording.Argument, ...]:
     kinds = [argument_kind(name) for name in names]
-    layout = [{"dtype": "u32"}.get(kind, kind) for kind in kinds]
+    layout = [LAYOUT.get(kind, kind) for kind in kinds]
     found = []
     for name, kind, raw in zip(names, kinds, message.decode(layout), strict=True):
         found.append(recording.Argument(name, _operand(message, kind, raw)))
@@ -177,9 +188,10 @@ def _operand(message: Message, kind: str, raw: float) -> Any:
         return dtype_name(int(raw))
     if kind == "bool":
         return bool(raw)
+    if kind == "integer":
+        return signed(int(raw))
     if kind == "word":
-        found = plain(message, int(raw))
-        return 0 if found is None and not raw else found
+        return plain(message, int(raw))
     return raw
 
 

@@ -69,6 +69,7 @@ def install(context: Context) -> dict[str, Handler]:
         runtime.define(kind)
     runtime.define_family(lambda name: _family(context, name))
     device = runtime.adopt(MTLDevice(context))
+    context.device = device
 
     def devices(cpu: Cpu) -> None:
         cpu.set_x(0, runtime.adopt(NSArray([device.address])).address)

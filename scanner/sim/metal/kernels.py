@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from scanner.sim.graph.recording import Argument, Descriptor, KernelRun
-from scanner.sim.metal.bags import plain
+from scanner.sim.metal.bags import plain, signed
 from scanner.sim.metal.context import Context
 from scanner.sim.metal.ndarray import NDArray, View, dense_strides
-from scanner.sim.metal.selectors import argument_kind, parts
+from scanner.sim.metal.selectors import LAYOUT, argument_kind, parts
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Object, Result, method
 
@@ -63,9 +63,16 @@ def _arguments(message: Message) -> tuple[Argument, ...]:
 
 def _decode(message: Message, names: list[str]) -> tuple[Argument, ...]:
     kinds = [argument_kind(name) for name in names]
-    layout = [{"dtype": "u32"}.get(kind, kind) for kind in kinds]
+    layout = [LAYOUT.get(kind, kind) for kind in kinds]
     found = []
     for name, kind, raw in zip(names, kinds, message.decode(layout), strict=True):
-        value = bool(raw) if kind == "bool" else plain(message, int(raw)) if kind == "word" else raw
-        found.append(Argument(name, value))
+        found.append(Argument(name, _value(message, kind, raw)))
     return tuple(found)
+
+
+def _value(message: Message, kind: str, raw: float) -> object:
+    if kind == "bool":
+        return bool(raw)
+    if kind == "integer":
+        return signed(int(raw))
+    return plain(message, int(raw)) if kind == "word" else raw

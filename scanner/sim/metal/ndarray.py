@@ -138,6 +138,26 @@ class NDArray(Object):
         place = 1 if message.selector.startswith("arrayViewWithCommandBuffer") else 0
         return NDArray(self._context, message.object(place).current())
 
+    @method("writeBytes:strideBytes:")
+    def write_bytes(self, message: Message) -> Result:
+        """Fills the array with dense data."""
+        view = self._view()
+        size = ITEM_SIZES[view.dtype]
+        for length in view.shape:
+            size *= length
+        memory = message.cpu.memory
+        memory.write(view.address, memory.read(message.word(0), size))
+
+    @method("readBytes:strideBytes:")
+    def read_bytes(self, message: Message) -> Result:
+        """Copies the array's data out; dense arrays only."""
+        view = self._view()
+        size = ITEM_SIZES[view.dtype]
+        for length in view.shape:
+            size *= length
+        memory = message.cpu.memory
+        memory.write(message.word(0), memory.read(view.address, size))
+
     @method("descriptor")
     def descriptor(self, message: Message) -> Result:
         """A descriptor that starts as this array."""

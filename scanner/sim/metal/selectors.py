@@ -6,7 +6,7 @@ From the headers of MetalPerformanceShaders and MetalPerformanceShadersGraph.
 
 from __future__ import annotations
 
-__all__ = ["argument_kind", "output_count", "parts", "property_kind"]
+__all__ = ["LAYOUT", "argument_kind", "output_count", "parts", "property_kind"]
 
 _DTYPE = frozenset({"dataType", "toType", "distributionDataType", "returnIndicesDataType"})
 _DOUBLE = frozenset(
@@ -43,6 +43,42 @@ _BOOL = frozenset(
     }
 )
 _U32 = frozenset({"startMask", "endMask", "squeezeMask"})
+_INTEGER = frozenset(
+    {
+        "axis",
+        "batchDimensions",
+        "blockSize",
+        "columns",
+        "coordinateAlongAxis",
+        "depth",
+        "depthAxis",
+        "dimension",
+        "gatherAlongAxis",
+        "heightAxis",
+        "k",
+        "layout",
+        "length",
+        "mode",
+        "nearestRoundingMode",
+        "numLower",
+        "numSplits",
+        "numUpper",
+        "numberOfRightHandSides",
+        "order",
+        "paddingMode",
+        "rows",
+        "samplingMode",
+        "scatterAlongAxis",
+        "sourceCount",
+        "start",
+        "widthAxis",
+        "withDimension",
+        "withPaddingMode",
+    }
+)
+"""Zero is a number here; elsewhere it is nil."""
+LAYOUT = {"dtype": "u32", "integer": "word"}
+"""Kinds that are stored like another one."""
 _FLOAT_PROPERTIES = frozenset({"min", "max", "mean", "standardDeviation"})
 _PAIRS = (
     "maxPooling2DReturnIndices",
@@ -61,13 +97,14 @@ def parts(selector: str) -> list[str]:
 
 
 def argument_kind(part: str) -> str:
-    """Kind of a method's argument: word, bool, u32, dtype, float or double."""
+    """Kind of a method's argument: word, integer, bool, u32, dtype, float, double."""
     for kind, members in (
         ("dtype", _DTYPE),
         ("bool", _BOOL),
         ("u32", _U32),
         ("double", _DOUBLE),
         ("float", _FLOAT),
+        ("integer", _INTEGER),
     ):
         if part in members:
             return kind

@@ -33,7 +33,7 @@ _FALLBACK = re.compile(r"__ZN3c1011BoxedKernel19make_boxed_functionIXadL_ZN2atL?
 _METAL = "metal"
 _CHUNK = 1 << 22
 _INITIAL_MACOS = (15, 0)
-_INITIALISER_SECONDS = 600.0
+_INITIALISER_BLOCKS = 1 << 40
 
 Progress = Callable[[str], None]
 
@@ -91,7 +91,7 @@ def _initialise(
     memory.set_u64(symbols["_opscan_heap_end"], heap.end)
     process.fill_data(machine)
     process.serve(machine, libraries, (), _INITIAL_MACOS, Gpu(), NoShaders(), NoGraphs())
-    machine.cpu.budget_seconds = _INITIALISER_SECONDS
+    machine.cpu.blocks = _INITIALISER_BLOCKS
     for image in images:
         for function in link.initialisers(image):
             machine.cpu.call(function, [0, 0, 0, 0, 0])
