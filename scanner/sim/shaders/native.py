@@ -155,12 +155,13 @@ class Launcher:
         """Runs threadgroups `part` (first, count) of a grid of threads.
 
         `bound` holds one entry an argument slot. `ranges` are the (first, past the last) addresses
-        that pointers read from memory may reach.
+        that pointers read from memory may reach, besides what is bound.
         """
         call = self._call(bound, grid, group)
         call.where.first, call.where.count = part
-        allowed = (_Range * max(1, len(ranges)))(*ranges)
-        call.ranges, call.range_count = allowed, len(ranges)
+        allowed = [*ranges, *((address, address + length) for address, length in bound)]
+        table = (_Range * max(1, len(allowed)))(*allowed)
+        call.ranges, call.range_count = table, len(allowed)
         ctypes.memset(self._violations, 0, ctypes.sizeof(self._violations))
         call.violations, call.seconds = self._violations, seconds
         outcome = self._runtime.opscan_execute(ctypes.byref(call))
