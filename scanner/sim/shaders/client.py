@@ -12,13 +12,13 @@ import msgspec
 
 from .protocol import Description, Done, Refused, RegionInfo, Reply, Request, Setup, receive, send
 
-__all__ = ["Client", "WorkerLost"]
+__all__ = ["Client", "WorkerLostError"]
 
 _GRACE = 20.0
 """Seconds beyond a launch's own budget: compiling, and the worker's start."""
 
 
-class WorkerLost(Exception):
+class WorkerLostError(Exception):
     """The worker died, or did not answer in time."""
 
 
@@ -45,14 +45,17 @@ class Client:
             raise self._lost() from error
 
     def collect(self) -> Reply:
-        """The answer to the last request. Raises WorkerLost, after which a new worker starts."""
+        """The answer to the last request.
+
+        Raises WorkerLostError, after which the next request starts a new worker.
+        """
         if self._channel is None:
-            raise WorkerLost("the shader worker did not start")
+            raise WorkerLostError("the shader worker did not start")
         try:
             return self._decoder.decode(receive(self._channel))
         except TimeoutError as error:
             self.stop()
-            raise WorkerLost("the shader worker did not answer in time") from error
+            raise WorkerLostError("the shader worker did not answer in time") from error
         except (EOFError, OSError) as error:
             raise self._lost() from error
 
@@ -69,7 +72,7 @@ class Client:
         send(ours, self._setup)
         return ours
 
-    def _lost(self) -> WorkerLost:
+    def _lost(self) -> WorkerLostError:
         process = self._process
         code = None
         if process is not None:
@@ -79,8 +82,8 @@ class Client:
                 process.kill()
         self.stop()
         if code is not None and code < 0:
-            return WorkerLost(f"the shader killed its worker ({signal.Signals(-code).name})")
-        return WorkerLost(f"the shader worker ended with status {code}")
+            return WorkerLostError(f"the shader killed its worker ({signal.Signals(-code).name})")
+        return WorkerLostError(f"the shader worker ended with status {code}")
 
     def stop(self) -> None:
         """Ends the worker, if there is one."""

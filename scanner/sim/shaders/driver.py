@@ -12,7 +12,7 @@ import re
 from . import ir
 from .kernel import Argument, Kernel
 
-__all__ = ["ENTRY", "UnknownRole", "write_driver"]
+__all__ = ["ENTRY", "UnknownRoleError", "write_driver"]
 
 ENTRY = "opscan_entry"
 
@@ -34,7 +34,7 @@ _POSITIONS = {
 _WIDTHS = {"i16": "trunc", "i32": "", "i64": "zext"}
 
 
-class UnknownRole(Exception):
+class UnknownRoleError(Exception):
     """A kernel argument that a launch on the CPU cannot supply."""
 
 
@@ -51,7 +51,7 @@ def _position(argument: Argument, kind: str, values: list[str]) -> tuple[str, st
     i = argument.position
     match = re.fullmatch(r"(?:<(\d) x )?(i\d+)>?", kind)
     if match is None or match[2] not in _WIDTHS:
-        raise UnknownRole(f"argument {argument.name} has type {kind}")
+        raise UnknownRoleError(f"argument {argument.name} has type {kind}")
     scalar, lines, last = match[2], "", "poison"
     for d in range(int(match[1] or 1)):
         value = values[d]
@@ -73,7 +73,7 @@ def _call(kernel: Kernel, types: list[str], values: dict[str, list[str]]) -> tup
             given.append(f"{kind} %a{argument.position}")
             continue
         if argument.role not in values:
-            raise UnknownRole(f"argument {argument.name} is {argument.role}")
+            raise UnknownRoleError(f"argument {argument.name} is {argument.role}")
         more, value = _position(argument, kind, values[argument.role])
         lines += more
         given.append(f"{kind} {value}")
@@ -193,7 +193,7 @@ def _loops(kernel: Kernel, types: list[str]) -> str:
 def write_driver(kernel: Kernel, text: str, *, cooperative: bool) -> str:
     """Assembly of the entry, and of the table of bounds.
 
-    Raises UnknownRole for an argument that only the GPU can supply.
+    Raises UnknownRoleError for an argument that only the GPU can supply.
     """
     types = [ir.argument_type(p) for p in ir.parameters(text, kernel.symbol)]
     table = (

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from scanner.sim.trace import Binding, Launch
 
-from .client import Client, WorkerLost
+from .client import Client, WorkerLostError
 from .compiler import Options
 from .functions.interface import Direction
 from .memory import SharedRegion, create_region, merge, release_region
@@ -132,18 +132,20 @@ class Executor:
         key = kernel, options.optimise
         if key not in self._known:
             reply = self._ask(Describe(kernel, options))
-            if isinstance(reply, WorkerLost):
+            if isinstance(reply, WorkerLostError):
                 return NotExecutable(str(reply))
             assert not isinstance(reply, Done)
-            refused = isinstance(reply, Refused)
-            self._known[key] = NotExecutable(reply.reason) if refused else reply
+            if isinstance(reply, Refused):
+                self._known[key] = NotExecutable(reply.reason)
+            else:
+                self._known[key] = reply
         return self._known[key]
 
-    def _ask(self, request: Describe) -> Description | Refused | Done | WorkerLost:
+    def _ask(self, request: Describe) -> Description | Refused | Done | WorkerLostError:
         try:
             self._clients[0].post(request)
             return self._clients[0].collect()
-        except WorkerLost as error:
+        except WorkerLostError as error:
             return error
 
     def _run(
@@ -164,11 +166,9 @@ class Executor:
             else self._bound(bindings.get(index), staging)
             for index, space in zip(known.buffers, known.spaces, strict=True)
         )  # fmt: skip
-        request = Run(
-            launch.kernel, options, bound, grid, launch.threadgroup, 0, 0, self._seconds
-        )
+        request = Run(launch.kernel, options, bound, grid, launch.threadgroup, 0, 0, self._seconds)
         done = self._share(request, known)
-        if isinstance(done, WorkerLost):
+        if isinstance(done, WorkerLostError):
             return NotExecutable(str(done))
         staging.copy_back()
         if staging.used > _KEPT:
@@ -189,7 +189,7 @@ class Executor:
                 return Bound(number, binding.address - region.address, binding.length)
         return staging.bound(binding)
 
-    def _share(self, request: Run, known: Description) -> list[Done | Refused] | WorkerLost:
+    def _share(self, request: Run, known: Description) -> list[Done | Refused] | WorkerLostError:
         """Runs all threadgroups, on several workers where they do not depend on each other."""
         groups = 1
         for size, width in zip(request.grid, request.group, strict=True):
@@ -197,7 +197,7 @@ class Executor:
         threads = request.grid[0] * request.grid[1] * request.grid[2]
         several = threads >= _SPLIT_FROM and not known.atomic
         clients = self._clients[: min(groups, len(self._clients))] if several else self._clients[:1]
-        lost: WorkerLost | None = None
+        lost: WorkerLostError | None = None
         done: list[Done | Refused] = []
         posted = []
         for i, client in enumerate(clients):
@@ -205,14 +205,14 @@ class Executor:
             try:
                 client.post(_part(request, first, last - first), self._seconds)
                 posted.append(client)
-            except WorkerLost as error:
+            except WorkerLostError as error:
                 lost = error
         for client in posted:
             try:
                 reply = client.collect()
                 assert not isinstance(reply, Description)
                 done.append(reply)
-            except WorkerLost as error:
+            except WorkerLostError as error:
                 lost = error
         return lost or done
 
@@ -232,7 +232,10 @@ class Executor:
                 seen[site] = (count + before[0], before[1]) if before else (count, offset)
         if not seen:
             return Ran(seconds)
-        lengths = {i: b.length or len(b.data or b"") for i, b in zip(known.buffers, bound, strict=True)}  # fmt: skip
+        lengths = {
+            index: b.length or len(b.data or b"")
+            for index, b in zip(known.buffers, bound, strict=True)
+        }
         findings = tuple(
             _finding(known, site, count, offset, lengths)
             for site, (count, offset) in sorted(seen.items())

@@ -15,6 +15,7 @@ import re
 import msgspec
 
 from . import ir
+from .functions.division import division_definition
 from .functions.memory import check_definition, checked
 from .functions.table import classify
 from .kernel import Kernel
@@ -30,9 +31,7 @@ _STORE = re.compile(
     r"^(\s+store (?:atomic )?(?:volatile )?)(.+), (ptr(?: addrspace\((\d)\))?) (%[\w.$-]+)"
     r"((?:, (?:align \d+|!.*))*)$"
 )
-_DIVISION = re.compile(
-    r"^\s+(%[\w.$-]+) = ([su](?:div|rem)) (?:exact )?(i\d+|<\d+ x i\d+>) (.*)$"
-)
+_DIVISION = re.compile(r"^\s+(%[\w.$-]+) = ([su](?:div|rem)) (?:exact )?(i\d+|<\d+ x i\d+>) (.*)$")
 _TO_BFLOAT = re.compile(r"^(\s+%[\w.$-]+ = )fptrunc (?:[a-z]+ )*float (\S+) to bfloat(.*)$")
 _POINTER_ARGUMENT = re.compile(r"(ptr(?: addrspace\((\d)\))?) (?:[\w() ]+ )?(%[\w.$-]+)$")
 _LIMITS = "@opscan_bounds"
@@ -242,47 +241,6 @@ class _Rewriter:
 
 def _safe_divisor(text: str) -> bool:
     return re.fullmatch(r"-?\d+", text.strip()) is not None and text.strip() not in ("0", "-1")
-
-
-def division_definition(operation: str, kind: str, name: str) -> str:
-    """A division that cannot trap: by zero it gives all ones (the dividend for a remainder).
-
-    The smallest integer divided by -1 wraps. Both are undefined in Metal.
-    """
-    vector = kind.startswith("<")
-    count = int(kind[1 : kind.index(" ")]) if vector else 0
-    scalar = kind[kind.index("x ") + 2 : -1] if vector else kind
-    if vector:
-        inner = f"{name}.each"
-        lines, last = "", "poison"
-        for i in range(count):
-            lines += (
-                f"  %a{i} = extractelement {kind} %a, i32 {i}\n"
-                f"  %b{i} = extractelement {kind} %b, i32 {i}\n"
-                f"  %q{i} = call {scalar} @{inner}({scalar} %a{i}, {scalar} %b{i}, i32 %site)\n"
-                f"  %v{i} = insertelement {kind} {last}, {scalar} %q{i}, i32 {i}\n"
-            )
-            last = f"%v{i}"
-        outer = (
-            f"define internal {kind} @{name}({kind} %a, {kind} %b, i32 %site) alwaysinline {{\n"
-            f"{lines}  ret {kind} {last}\n}}"
-        )
-        return outer + "\n" + division_definition(operation, scalar, inner)
-    zero = "-1" if operation.endswith("div") else "%a"
-    wrapped = f"  %m = icmp eq {kind} %b, -1\n  %n = sub {kind} 0, %a\n"
-    least = "%n" if operation == "sdiv" else "0"
-    safe = (
-        f"{wrapped}  %d = select i1 %m, {kind} 1, {kind} %b\n  %q = {operation} {kind} %a, %d\n"
-        f"  %r = select i1 %m, {kind} {least}, {kind} %q\n"
-        if operation.startswith("s")
-        else f"  %r = {operation} {kind} %a, %b\n"
-    )
-    return (
-        f"define internal {kind} @{name}({kind} %a, {kind} %b, i32 %site) alwaysinline {{\n"
-        f"  %z = icmp eq {kind} %b, 0\n  br i1 %z, label %bad, label %good\n"
-        "bad:\n  %v = call ptr @opscan_violation(i32 %site, i64 0, i64 0, i32 0) cold\n"
-        f"  ret {kind} {zero}\ngood:\n{safe}  ret {kind} %r\n}}"
-    )
 
 
 def instrument(text: str, kernel: Kernel, *, check: bool) -> Instrumented:

@@ -160,7 +160,7 @@ class Launcher:
         call = self._call(bound, grid, group)
         call.where.first, call.where.count = part
         allowed = [*ranges, *((address, address + length) for address, length in bound)]
-        table = (_Range * max(1, len(allowed)))(*allowed)
+        table = (_Range * max(1, len(allowed)))(*(_Range(*pair) for pair in allowed))
         call.ranges, call.range_count = table, len(allowed)
         ctypes.memset(self._violations, 0, ctypes.sizeof(self._violations))
         call.violations, call.seconds = self._violations, seconds

@@ -12,9 +12,9 @@ from .instrument import Site
 
 __all__ = [
     "Bound",
+    "Describe",
     "Description",
     "Done",
-    "Describe",
     "Refused",
     "RegionInfo",
     "Reply",

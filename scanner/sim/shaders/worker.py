@@ -17,12 +17,23 @@ import msgspec
 
 from scanner.errors import OpscanError
 
-from .compiler import Compiled, Compiler, NotCompilable, Options
+from .compiler import Compiled, Compiler, NotCompilableError, Options
 from .library import Library
 from .memory import map_region
 from .native import Launcher, Memory, library_path
-from .protocol import Bound, Describe, Description, Done, Refused, Reply, Request, Run, Setup
-from .protocol import receive, send
+from .protocol import (
+    Bound,
+    Describe,
+    Description,
+    Done,
+    Refused,
+    Reply,
+    Request,
+    Run,
+    Setup,
+    receive,
+    send,
+)
 
 __all__ = ["Worker", "main"]
 
@@ -52,7 +63,7 @@ class Worker:
                 return self._describe(self._launcher(request.kernel, request.options).compiled)
             if isinstance(request, Run):
                 return self._run(request)
-        except (NotCompilable, OpscanError) as error:
+        except (NotCompilableError, OpscanError) as error:
             return Refused(str(error))
         raise TypeError(f"no answer to {type(request).__name__}")
 
@@ -70,7 +81,7 @@ class Worker:
             return self._launchers[key]
         bitcode = self._library.bitcode(kernel)
         if bitcode is None:
-            raise NotCompilable(
+            raise NotCompilableError(
                 "the library has no such kernel: its source is compiled at run time on a Mac"
             )
         launcher = Launcher(self._compiler.compile(bitcode, kernel, options), self._runtime)

@@ -96,9 +96,7 @@ def module(
     return "\n".join(lines) + "\n"
 
 
-def elementwise(
-    external: str, result: str, arguments: Sequence[str], name: str = "kernel"
-) -> str:
+def elementwise(external: str, result: str, arguments: Sequence[str], name: str = "kernel") -> str:
     """A kernel that stores `external(a[i], b[i], …)` in out[i]; buffer 0 is out."""
     parameters = [buffer("out", 0, result)]
     body = "  %j = zext i32 %i to i64\n"

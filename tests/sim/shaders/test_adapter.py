@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,13 +30,9 @@ def shaders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shaders]:
     shaders.close()
 
 
-def run(
-    shaders: Shaders, source: executors.KernelSource, *arrays: np.ndarray
-) -> executors.Answer:
+def run(shaders: Shaders, source: executors.KernelSource, *arrays: np.ndarray) -> executors.Answer:
     bindings = tuple(bind(i, a) for i, a in enumerate(arrays))
-    return shaders.run(
-        executors.Launch(source, (4, 1, 1), (4, 1, 1), "threads", bindings)
-    )
+    return shaders.run(executors.Launch(source, (4, 1, 1), (4, 1, 1), "threads", bindings))
 
 
 def test_runs_and_tells_what_went_wrong(shaders: Shaders) -> None:

@@ -47,9 +47,7 @@ def test_two_floats(
         ("air.precise_sqrt.f32", [9, 2.25, 0], [3, 1.5, 0]),
     ],
 )
-def test_one_float(
-    runtime: Path, name: str, given: list[float], expected: list[float]
-) -> None:
+def test_one_float(runtime: Path, name: str, given: list[float], expected: list[float]) -> None:
     got = apply(runtime, name, ("float", "float"), [np.array(given, np.float32)], np.float32)
     np.testing.assert_array_equal(got, np.array(expected, np.float32))
 

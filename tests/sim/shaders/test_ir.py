@@ -46,9 +46,7 @@ def test_declarations() -> None:
 
 
 def test_call_in_a_line() -> None:
-    line = (
-        "  %3 = tail call fastcc nnan float @air.simd_sum.f32(float noundef %2) #7, !tbaa !3"
-    )
+    line = "  %3 = tail call fastcc nnan float @air.simd_sum.f32(float noundef %2) #7, !tbaa !3"
     call = ir.call_in(line)
     assert call == ir.Call("%3", "float", "air.simd_sum.f32", ("float noundef %2",))
     nested = ir.call_in("  call void @f(ptr captures(none) %a, i64 ptrtoint (ptr @g to i64))")

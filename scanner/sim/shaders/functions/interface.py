@@ -1,4 +1,4 @@
-"""What a lowering is: an external function of a kernel, its class, and LLVM text that defines it."""
+"""What a lowering is: an external function, its class, and LLVM text that defines it."""
 
 from __future__ import annotations
 

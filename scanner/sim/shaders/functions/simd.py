@@ -49,17 +49,16 @@ def _simd_barrier(_: External, __: Direction) -> Body:
 
 def _widening(kind: str, signed: bool) -> tuple[str, str, int, str]:
     """(line from %a to %w, wide type, lane type, line from %o to %r) of a reduction."""
+    if kind == "float":
+        return "", "float", _F32, ""
     if is_float(kind):
-        if kind == "float":
-            return "", "float", _F32, ""
-        return f"  %w = fpext {kind} %a to float\n", "float", _F32, f"  %r = fptrunc float %o to {kind}\n"  # fmt: skip
+        widen, narrow = f"fpext {kind} %a to float", f"fptrunc float %o to {kind}"
+        return f"  %w = {widen}\n", "float", _F32, f"  %r = {narrow}\n"
     type_ = _S64 if signed else _U64
     if kind == "i64":
         return "", "i64", type_, ""
-    extend = "sext" if signed else "zext"
-    return (
-        f"  %w = {extend} {kind} %a to i64\n", "i64", type_, f"  %r = trunc i64 %o to {kind}\n",
-    )  # fmt: skip
+    widen = f"{'sext' if signed else 'zext'} {kind} %a to i64"
+    return f"  %w = {widen}\n", "i64", type_, f"  %r = trunc i64 %o to {kind}\n"
 
 
 def _reduce(external: External, _: Direction) -> Body:
