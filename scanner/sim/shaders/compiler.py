@@ -41,8 +41,8 @@ class Compiled(msgspec.Struct, frozen=True):
     """Whether threadgroups may depend on each other, so that a launch must not be split."""
     flush_denormals: bool
     max_threads: int
-    static_memory: int
-    """Bytes of threadgroup memory that the kernel declares itself."""
+    arrays: tuple[tuple[str, int], ...]
+    """Symbol and bytes of every threadgroup array that the kernel declares itself."""
 
 
 @lru_cache(maxsize=1)
@@ -90,14 +90,14 @@ def compile_text(text: str, kernel: Kernel, made: Instrumented, *, optimise: boo
         atomic=made.atomic,
         flush_denormals=kernel.flush_denormals,
         max_threads=kernel.max_threads,
-        static_memory=_static_memory(module),
+        arrays=_arrays(module),
     )
 
 
-def _static_memory(module: Any) -> int:
+def _arrays(module: Any) -> tuple[tuple[str, int], ...]:
     layout = llvm.create_target_data(this_host().layout)
-    return sum(
-        int(layout.get_abi_size(g.global_value_type))
+    return tuple(
+        (str(g.name), int(layout.get_abi_size(g.global_value_type)))
         for g in module.global_variables
         if "addrspace(3)" in str(g.type)
     )

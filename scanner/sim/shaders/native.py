@@ -49,6 +49,8 @@ class _Call(ctypes.Structure):
         ("ranges", ctypes.POINTER(_Range)),
         ("range_count", ctypes.c_uint64),
         ("violations", ctypes.POINTER(_Violation)),
+        ("local", ctypes.POINTER(_Range)),
+        ("local_count", ctypes.c_uint64),
         ("cooperative", ctypes.c_int32),
         ("flush_denormals", ctypes.c_int32),
         ("seconds", ctypes.c_double),
@@ -123,10 +125,13 @@ class Launcher:
         self._jit = llvm.create_lljit_compiler(use_jit_link=True)
         builder = llvm.JITLibraryBuilder().add_object_img(compiled.object_code)
         builder = builder.add_current_process().export_symbol(ENTRY).export_symbol("opscan_bounds")
+        for symbol, _ in compiled.arrays:
+            builder = builder.export_symbol(symbol)
         self._code = builder.link(self._jit, "kernel")
         self._entry = int(self._code[ENTRY])
         slots = 2 * max(1, len(compiled.buffers))
         self._bounds = (ctypes.c_uint64 * slots).from_address(int(self._code["opscan_bounds"]))
+        self._arrays = [(int(self._code[symbol]), size) for symbol, size in compiled.arrays]
         self._violations = (_Violation * max(1, len(compiled.sites)))()
 
     def _call(self, bound: Sequence[Memory], grid: Sequence[int], group: Sequence[int]) -> _Call:
@@ -141,6 +146,12 @@ class Launcher:
         call.where.group[:] = list(group)
         call.flush_denormals = int(self.compiled.flush_denormals)
         return call
+
+    def _local(self, bound: Sequence[Memory]) -> ctypes.Array[_Range]:
+        """All threadgroup memory, declared or bound."""
+        spans = [*self._arrays]
+        spans += [m for m, space in zip(bound, self.compiled.spaces, strict=True) if space == 3]
+        return (_Range * len(spans))(*(_Range(at, at + size) for at, size in spans))
 
     def launch(
         self,
@@ -162,6 +173,8 @@ class Launcher:
         allowed = [*ranges, *((address, address + length) for address, length in bound)]
         table = (_Range * max(1, len(allowed)))(*(_Range(*pair) for pair in allowed))
         call.ranges, call.range_count = table, len(allowed)
+        local = self._local(bound)
+        call.local, call.local_count = local, len(local)
         ctypes.memset(self._violations, 0, ctypes.sizeof(self._violations))
         call.violations, call.seconds = self._violations, seconds
         outcome = self._runtime.opscan_execute(ctypes.byref(call))

@@ -71,7 +71,7 @@ class Worker:
     def _describe(compiled: Compiled) -> Description:
         return Description(
             compiled.buffers, compiled.spaces, compiled.sites, compiled.atomic,
-            compiled.max_threads, compiled.static_memory,
+            compiled.max_threads, sum(size for _, size in compiled.arrays),
         )  # fmt: skip
 
     def _launcher(self, kernel: str, options: Options) -> Launcher:

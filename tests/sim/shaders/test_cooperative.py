@@ -292,3 +292,21 @@ def test_diagonal_matrix(runtime: Path) -> None:
     out = np.ones((8, 8), np.float32)
     run(module("kernel", [buffer("out", 0), GRID], body, declares=declares), runtime, {0: out}, 32)
     np.testing.assert_array_equal(out, 3 * np.eye(8, dtype=np.float32))
+
+
+def test_threadgroup_memory_starts_at_zero_for_every_group(runtime: Path) -> None:
+    """Each group reads the array before it writes it."""
+    body = (
+        "  %p = getelementptr [4 x i32], ptr addrspace(3) @local, i64 0, i64 0\n"
+        "  %v = load i32, ptr addrspace(3) %p\n  call void @air.wg.barrier(i32 2, i32 1)\n"
+        "  store i32 9, ptr addrspace(3) %p\n  %j = zext i32 %i to i64\n"
+        "  %q = getelementptr i32, ptr addrspace(1) %out, i64 %j\n"
+        "  store i32 %v, ptr addrspace(1) %q\n  ret void"
+    )
+    assembly = module(
+        "kernel", [buffer("out", 0), GRID], body, declares=["void @air.wg.barrier(i32, i32)"],
+        top="@local = internal addrspace(3) global [4 x i32] undef, align 4",
+    )  # fmt: skip
+    out = np.ones(6, np.int32)
+    assert run(assembly, runtime, {0: out}, 6, 2).outcome == "ran"
+    assert out.tolist() == [0] * 6

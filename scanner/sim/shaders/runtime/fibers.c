@@ -207,18 +207,26 @@ static void run_group(const struct geometry *where, const uint32_t *group, const
     while (run_ready() || unblock()) {}
 }
 
-int opscan_run_groups(thread_fn kernel, void *const *arguments, const struct geometry *where) {
+/* What a threadgroup leaves behind is not for the next one to see. */
+static void clear_local_memory(const struct call *call) {
+    for (uint64_t i = 0; i < call->local_count; i++)
+        memset((void *)call->local[i].low, 0, call->local[i].high - call->local[i].low);
+}
+
+int opscan_run_groups(const struct call *call) {
+    const struct geometry *where = &call->where;
     uint64_t threads = (uint64_t)where->group[0] * where->group[1] * where->group[2];
     if (threads > MAX_THREADS || !allocate_stacks()) return TOO_LARGE;
     uint32_t groups[3];
     for (int k = 0; k < 3; k++)
         groups[k] = (where->grid[k] + where->group[k] - 1) / where->group[k];
-    entry_point = kernel;
-    entry_arguments = arguments;
+    entry_point = (thread_fn)call->entry;
+    entry_arguments = call->arguments;
     for (uint64_t i = where->first; i < where->first + where->count; i++) {
         uint64_t rest = i / groups[0];
         uint32_t group[3] = {(uint32_t)(i % groups[0]), (uint32_t)(rest % groups[1]),
                              (uint32_t)(rest / groups[1])};
+        clear_local_memory(call);
         run_group(where, group, groups);
     }
     return RAN;

@@ -79,8 +79,7 @@ static fp_mode flushing(fp_mode mode) { return mode | 1u << 24; } /* FZ */
 #endif
 
 static int enter(struct call *call) {
-    if (call->cooperative)
-        return opscan_run_groups((thread_fn)call->entry, call->arguments, &call->where);
+    if (call->cooperative) return opscan_run_groups(call);
     ((plain_fn)call->entry)(call->arguments, &call->where);
     return RAN;
 }

@@ -56,6 +56,8 @@ struct call {
     const struct range *ranges; /* memory that pointers read from memory may point into */
     uint64_t range_count;
     struct violation *violations; /* one a checked site */
+    const struct range *local; /* threadgroup memory, zeroed for every threadgroup */
+    uint64_t local_count;
     int32_t cooperative, flush_denormals;
     double seconds;
     int32_t signal; /* out: what stopped it */
@@ -63,6 +65,6 @@ struct call {
 };
 
 void opscan_apply(struct request *const lanes[SIMD_WIDTH], uint32_t active);
-int opscan_run_groups(thread_fn kernel, void *const *arguments, const struct geometry *where);
+int opscan_run_groups(const struct call *call);
 void opscan_abandon(int signal, uint64_t address);
 #endif
