@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from scanner.sim.executors import GraphExecutor, ShaderExecutor
 from scanner.sim.machine.cpu import Cpu
@@ -15,7 +16,7 @@ from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import heap_region
 from scanner.sim.objc import foundation
 from scanner.sim.objc.runtime import Runtime
-from scanner.sim.osenv import accelerate, ctype, dyld, hardware, libc, libm
+from scanner.sim.osenv import accelerate, ctype, dyld, hardware, libc, libm, stdio
 from scanner.sim.osenv.dyld import Loaded
 from scanner.sim.osenv.hardware import Gpu
 
@@ -40,11 +41,12 @@ class Space:
     device: Region
 
     @classmethod
-    def new(cls, memory: Memory, file: Callable[[str], object] = lambda name: None) -> Space:
-        """Maps the regions; `file` gives the first content of `data` and `heap`, if any."""
+    def new(cls, memory: Memory, files: Mapping[str, Path] | None = None) -> Space:
+        """Maps the regions; `files` hold the first content of some of them, by name."""
+        files = files or {}
 
         def add(name: str, place: tuple[int, int]) -> Region:
-            return memory.add(*place, name, file(name))  # type: ignore[arg-type]
+            return memory.add(*place, name, files.get(name))
 
         return cls(
             memory,
@@ -69,7 +71,7 @@ class Machine:
 class Services:
     """Everything that answers emulated code, with its state."""
 
-    console: libc.Console
+    console: stdio.Console
     runtime: Runtime
     recorder: Recorder
     context: Context
@@ -86,7 +88,7 @@ def serve(
 ) -> Services:
     """Puts new services in charge of a machine."""
     cpu, imports = machine.cpu, machine.imports
-    console = libc.Console()
+    console = stdio.Console()
     runtime = Runtime(machine.space.memory, imports.data, imports.allocate)
     recorder = Recorder(shaders, graphs)
     memory = heap_region(machine.space.device)
@@ -121,8 +123,11 @@ def _observers(recorder: Recorder) -> dict[str, Callable[[Cpu], None]]:
         name, overload = cpu.memory.text(cpu.x(0)), cpu.memory.text(cpu.x(1))
         recorder.enter(f"{name}.{overload}" if overload else name)
 
+    def leave(_cpu: Cpu) -> None:
+        recorder.leave()
+
     return {
         "_opscan_enter": enter,
-        "_opscan_leave": lambda cpu: recorder.leave(),
+        "_opscan_leave": leave,
         "_opscan_warning": lambda cpu: recorder.warnings.append(cpu.memory.text(cpu.x(0))),
     }

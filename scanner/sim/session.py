@@ -2,79 +2,29 @@
 
 from __future__ import annotations
 
-import struct
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from scanner.sim import process, trace, values
+import msgspec
+
+from scanner.sim import process, trace
+from scanner.sim.call import Call, SimTensor
+from scanner.sim.entry import ArgumentError, Description, EntryPoints, Raised
 from scanner.sim.executors import GraphExecutor, NoGraphs, NoShaders, ShaderExecutor
-from scanner.sim.graph import recording
 from scanner.sim.machine.cpu import DEFAULT_BLOCKS, Cpu
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
 from scanner.sim.osenv.hardware import Gpu
 from scanner.sim.prepare.prepared import Prepared
-from scanner.sim.values import DTYPE_NAMES, DTYPES, ITEM_SIZES, Arena, Argument, HostTensor
+from scanner.sim.values import Arena, Argument, HostTensor, from_torch
 
-__all__ = ["Call", "Session", "SimTensor"]
+__all__ = ["Session"]
 
 _ARENA = 16 << 20
-_RESULTS = 4096
-_TEXT = 1 << 16
-_RECORD = 32
-_MAX_DIMENSIONS = 64
-_UNDEFINED = -1
 _HEAP_LIMIT = 1 << 30
-
-
-@dataclass(eq=False)
-class SimTensor:
-    """A tensor in emulated memory. It is released when the last reference goes."""
-
-    pointer: int
-    dtype: str
-    shape: tuple[int, ...]
-    stride: tuple[int, ...]
-    offset: int
-    device: str
-    epoch: int
-    """Which start of the process it belongs to."""
-
-
-@dataclass(frozen=True)
-class Call:
-    """What a call did."""
-
-    outcome: trace.Outcome
-    path: trace.Outcome
-    """What the host code chose, also when something could not be executed afterwards."""
-    outputs: tuple[Any, ...] = ()
-    """Results in the schema's order: `SimTensor`, lists of them, numbers, None."""
-    message: str = ""
-    """The exact text of an exception, or why the outcome is unknown."""
-    error: str = ""
-    """Python's name of the exception: `RuntimeError`, `NotImplementedError`, …"""
-    events: tuple[trace.Event, ...] = ()
-    warnings: tuple[str, ...] = ()
-    findings: tuple[str, ...] = ()
-    """What the executors found wrong: accesses out of bounds, …"""
-    runs: tuple[recording.GraphRun | recording.KernelRun, ...] = ()
-    """Graphs and kernels as they were executed."""
-    seconds: float = 0.0
-
-
-@dataclass
-class _Entries:
-    """Addresses of the entry points."""
-
-    addresses: Mapping[str, int]
-
-    def __getitem__(self, name: str) -> int:
-        return self.addresses[f"_opscan_{name}"]
 
 
 class Session:
@@ -94,18 +44,21 @@ class Session:
         graphs: GraphExecutor | None = None,
         blocks: int = DEFAULT_BLOCKS,
     ) -> None:
-        """`shaders` makes an executor that knows the region in which all buffers lie."""
+        """`shaders` makes an executor that knows the region in which all buffers lie.
+
+        `blocks` is how many basic blocks of emulated code a call may run.
+        """
         self.prepared = prepared
         self.macos = macos
         self.gpu = gpu or Gpu()
         self.epoch = 0
-        self._graphs = graphs or NoGraphs()
-        self._entries = _Entries(prepared.manifest.symbols)
         self._memory = Memory()
         self._machine = self._load()
         self._machine.cpu.blocks = blocks
-        self._shaders = NoShaders() if shaders is None else shaders(self._machine.space.device)
-        self._schemas: dict[str, list[Argument]] = {}
+        region = self._machine.space.device
+        self._shaders = NoShaders() if shaders is None else shaders(region)
+        self._graphs = graphs or NoGraphs()
+        self._schemas: dict[str, list[Argument] | None] = {}
         self._dead: list[tuple[int, int]] = []
         self._start()
         self._watch_fallback()
@@ -122,13 +75,19 @@ class Session:
 
     def restart(self) -> None:
         """Puts the process back to its snapshot; every tensor is lost."""
-        space = self._machine.space
         for part in self.prepared.manifest.parts:
             self._memory.restore(self._memory.region(part.start))
-        self._memory.discard(space.device)
+        self._memory.discard(self._machine.space.device)
         self.epoch += 1
         self._dead.clear()
         self._start()
+
+    def fresh(self) -> bool:
+        """Restarts when the heap has grown large; True when it did."""
+        large = self.heap_bytes > _HEAP_LIMIT
+        if large:
+            self.restart()
+        return large
 
     @property
     def heap_bytes(self) -> int:
@@ -139,13 +98,10 @@ class Session:
     def schema(self, op: str) -> list[Argument] | None:
         """Arguments of an overload (`aten::add.Tensor`), None when the release has none of it."""
         if op not in self._schemas:
-            name, _, overload = op.partition(".")
-            report, text = self._report()
-            address = self._entries["schema"]
-            status = self._run(address, [self._text(name), self._text(overload), report])
-            if status < 0:
-                return None
-            self._schemas[op] = [_argument(line) for line in self._read(text).splitlines()]
+            try:
+                self._schemas[op] = self._entries.schema(op)
+            except Raised:
+                self._schemas[op] = None
         return self._schemas[op]
 
     def upload(self, source: Any, device: str = "mps", alias: SimTensor | None = None) -> SimTensor:
@@ -156,37 +112,23 @@ class Session:
         copied. Raises Fault when the process cannot make it.
         """
         self._release_dead()
-        tensor = source if isinstance(source, HostTensor) else _from_torch(source, device)
-        wrapped = bool(getattr(source, "is_wrapped_number", False))
-        layout = self._layout(tensor, wrapped)
-        report, _ = self._report()
-        out = self._arena.take(_RECORD)
-        if alias is not None:
-            arguments = [self._pointer(alias), layout, out, report]
-            status = self._run(self._entries["alias"], arguments)
-        else:
-            arguments = [layout, len(tensor.storage), out, report]
-            status = self._run(self._entries["tensor"], arguments)
-        if status < 0:
-            raise Fault(f"no tensor could be made: {self._failure(report)[1]}")
-        made = self._handle(self._memory.u64(out + 24))
-        if alias is None and tensor.storage:
-            self._memory.write(self._content(made)[0], tensor.storage)
+        tensor = source if isinstance(source, HostTensor) else from_torch(source, device)
+        try:
+            if alias is not None:
+                return self.make(self._entries.alias(self.pointer_of(alias), tensor))
+            made = self.make(self._entries.tensor(tensor, len(tensor.storage), tensor.wrapped))
+        except Raised as error:
+            raise Fault(f"no tensor could be made: {error.text}") from error
+        if tensor.storage:
+            self._memory.write(self._content(self._describe(made)), tensor.storage)
         return made
 
     def download(self, tensor: SimTensor) -> HostTensor:
         """A tensor's content and layout as they are now."""
-        start, nbytes, words = self._describe(tensor)
-        ndim = words[8]
+        now = self._describe(tensor)
+        content = self._memory.read(self._content(now), now.nbytes) if now.nbytes else b""
         return HostTensor(
-            dtype=DTYPE_NAMES[words[0]],
-            shape=tuple(words[9 : 9 + ndim]),
-            stride=tuple(words[9 + ndim : 9 + 2 * ndim]),
-            offset=words[2],
-            storage=self._memory.read(start, nbytes) if nbytes else b"",
-            device="mps" if words[1] else "cpu",
-            conj=bool(words[5]),
-            neg=bool(words[6]),
+            now.dtype, now.shape, now.stride, now.offset, content, now.device, now.conj, now.neg
         )
 
     def call(
@@ -194,47 +136,51 @@ class Session:
     ) -> Call:
         """Calls an overload through the release's dispatcher.
 
-        Tensors are `SimTensor`, or anything that `upload` takes. After an unknown outcome that is
-        due to a fault all tensors are lost.
+        Tensors are `SimTensor`, or anything that `upload` takes. After a fault the outcome is
+        unknown and all tensors are lost. Raises ArgumentError for values that no argument takes.
         """
         started = time.perf_counter()
-        recorder = self._services.recorder
-        self._release_dead()
-        recorder.begin()
+        self._services.recorder.begin()
         try:
-            status, report, out = self._dispatch(op, args, kwargs or {})
-            call = self._finish(status, report, out)
-        except (Fault, MemoryError) as error:
+            self._release_dead()
+            call = self._dispatch(op, args, kwargs or {})
+        except Fault as error:
             call = self._unknown(error)
             self.restart()
         self._services.context.forget_scratch()
-        elapsed = time.perf_counter() - started
-        return Call(**{**vars(call), "seconds": elapsed})
+        return msgspec.structs.replace(call, seconds=time.perf_counter() - started)
 
-    def fresh(self) -> bool:
-        """Restarts when the heap has grown large; True when it did."""
-        large = self.heap_bytes > _HEAP_LIMIT
-        if large:
-            self.restart()
-        return large
+    def pointer(self, value: Any) -> int | None:
+        """Address of a tensor; None for anything else."""
+        return self.pointer_of(value) if isinstance(value, SimTensor) else None
 
-    # How it is done
+    def pointer_of(self, tensor: SimTensor) -> int:
+        """Address of a tensor; Fault when the process was restarted since it was made."""
+        if tensor.epoch != self.epoch:
+            raise Fault("a tensor of an earlier start of the process is used")
+        return tensor.pointer
+
+    def make(self, pointer: int) -> SimTensor:
+        """A handle that owns a reference to a tensor."""
+        now = self._entries.describe(pointer)
+        made = SimTensor(
+            pointer, now.dtype, now.shape, now.stride, now.offset, now.device, self.epoch
+        )
+        weakref.finalize(made, self._dead.append, (pointer, self.epoch)).atexit = False
+        return made
 
     def _load(self) -> process.Machine:
-        files = {part.name: part for part in self.prepared.manifest.parts}
-        folder = self.prepared.folder
-        space = process.Space.new(
-            self._memory, lambda name: folder / files[name].file if name in files else None
-        )
-        for library in self.prepared.manifest.libraries:
-            part = files[library.name]
+        manifest, folder = self.prepared.manifest, self.prepared.folder
+        files = {part.name: folder / part.file for part in manifest.parts}
+        space = process.Space.new(self._memory, files)
+        for library in manifest.libraries:
+            part = self.prepared.part(library.name)
             self._memory.add(part.start, part.size, part.name, folder / part.file)
         imports = Imports(self._memory, space.stubs, space.data)
         return process.Machine(space, Cpu(self._memory, space.stubs, space.stack), imports)
 
     def _start(self) -> None:
-        manifest = self.prepared.manifest
-        imports = self._machine.imports
+        manifest, imports = self.prepared.manifest, self._machine.imports
         imports.restore(manifest.functions, manifest.data, manifest.data_used)
         self._services = process.serve(
             self._machine,
@@ -245,108 +191,48 @@ class Session:
             self._shaders,
             self._graphs,
         )
-        self._arena = Arena(self._memory, imports.allocate(_ARENA), _ARENA)
+        arena = Arena(self._memory, imports.allocate(_ARENA), _ARENA)
+        self._entries = EntryPoints(self._machine.cpu, manifest.symbols, arena)
 
     def _watch_fallback(self) -> None:
         address = self.prepared.manifest.symbols.get("mps_fallback")
         if address is not None:
             self._machine.cpu.watch(address, lambda: self._services.recorder.fallback())
 
-    def _run(self, address: int, arguments: Sequence[int]) -> int:
-        status = self._machine.cpu.call(address, arguments)
-        return status - (1 << 64) if status >> 63 else status
+    def _describe(self, tensor: SimTensor) -> Description:
+        try:
+            return self._entries.describe(self.pointer_of(tensor))
+        except Raised as error:
+            raise Fault(f"a tensor cannot be read: {error.text}") from error
 
-    def _text(self, text: str) -> int:
-        return self._arena.put(text.encode() + b"\0")
-
-    def _report(self) -> tuple[int, int]:
-        kind, text = self._arena.take(64), self._arena.take(_TEXT)
-        self._memory.write(kind, b"\0")
-        self._memory.write(text, b"\0")
-        return self._arena.put(struct.pack("<QQQ", kind, text, _TEXT)), text
-
-    def _failure(self, report: int) -> tuple[str, str]:
-        kind, text = self._memory.words(report, 2)
-        return self._read(kind), self._read(text)
-
-    def _read(self, address: int) -> str:
-        return self._memory.text(address)
-
-    def _layout(self, tensor: HostTensor, wrapped: bool) -> int:
-        ndim = len(tensor.shape)
-        lists = self._arena.put(struct.pack(f"<{2 * ndim}q", *tensor.shape, *tensor.stride))
-        device = 0 if tensor.device == "cpu" else 13
-        words = (DTYPES[tensor.dtype], device, ndim, tensor.offset, wrapped, tensor.conj, tensor.neg)
-        return self._arena.put(struct.pack("<9q", *words, lists, lists + 8 * ndim))
-
-    def _pointer(self, tensor: SimTensor) -> int:
-        if tensor.epoch != self.epoch:
-            raise Fault("a tensor of an earlier start of the process is used")
-        return tensor.pointer
-
-    def _describe(self, tensor: SimTensor) -> tuple[int, int, tuple[int, ...]]:
-        """Address and size of the storage, and all words of a description."""
-        size = 9 + 2 * _MAX_DIMENSIONS
-        self._arena.reset()
-        out = self._arena.take(8 * size)
-        report, _ = self._report()
-        arguments = [self._pointer(tensor), out, report]
-        if self._run(self._entries["describe"], arguments) < 0:
-            raise Fault(f"a tensor cannot be read: {self._failure(report)[1]}")
-        words = struct.unpack(f"<{size}q", self._memory.read(out, 8 * size))
-        start, nbytes = words[4] & 0xFFFFFFFFFFFFFFFF, words[3]
-        if words[1] and start:
-            start = self._services.runtime.find(start).contents_at
-        return start, nbytes, words
-
-    def _content(self, tensor: SimTensor) -> tuple[int, int]:
-        start, nbytes, _ = self._describe(tensor)
-        return start, nbytes
-
-    def _handle(self, pointer: int) -> SimTensor:
-        made = SimTensor(pointer, "", (), (), 0, "", self.epoch)
-        _, _, words = self._describe(made)
-        ndim = words[8]
-        made.dtype = DTYPE_NAMES.get(words[0], str(words[0]))
-        made.shape = tuple(words[9 : 9 + ndim])
-        made.stride = tuple(words[9 + ndim : 9 + 2 * ndim]) if words[7] else ()
-        made.offset = words[2]
-        made.device = "mps" if words[1] else "cpu"
-        weakref.finalize(made, self._dead.append, (pointer, self.epoch)).atexit = False
-        return made
+    def _content(self, tensor: Description) -> int:
+        """Where a storage's bytes lie."""
+        if tensor.device == "cpu" or not tensor.storage:
+            return tensor.storage
+        return int(self._services.runtime.find(tensor.storage).contents_at)
 
     def _release_dead(self) -> None:
-        self._arena.reset()
         while self._dead:
             pointer, epoch = self._dead.pop()
             if epoch == self.epoch:
-                self._machine.cpu.call(self._entries["release"], [pointer])
+                self._entries.release(pointer)
 
-    def _dispatch(
-        self, op: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> tuple[int, int, int]:
+    def _dispatch(self, op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         schema = self.schema(op)
         if schema is None:
-            raise Fault(f"torch {self.prepared.release} has no operator {op}")
-        given = {**dict(zip([a.name for a in schema], args, strict=False)), **kwargs}
+            return Call("unknown", "unknown", message=f"this release has no operator {op}")
+        names = [argument.name for argument in schema]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        surplus = sorted(set(given) - set(names))
+        if surplus or len(args) > len(names):
+            raise ArgumentError(f"{op} takes no {', '.join(surplus) or 'so many arguments'}")
         uploaded = {name: self._uploaded(value) for name, value in given.items()}
-        self._arena.reset()
-        raw = b"".join(self._encoded(argument, uploaded) for argument in schema)
-        encoded = self._arena.put(raw)
-        out = self._arena.take(_RECORD * _RESULTS)
-        report, _ = self._report()
-        name, _, overload = op.partition(".")
-        arguments = [self._text(name), self._text(overload), encoded, out, _RESULTS, report]
         self._services.recorder.begin()
-        return self._run(self._entries["call"], arguments), report, out
-
-    def _encoded(self, argument: Argument, given: Mapping[str, Any]) -> bytes:
-        if argument.name not in given:
-            return values.default()
-        return values.encode(given[argument.name], argument.type, self._arena, self._address)
-
-    def _address(self, value: Any) -> int | None:
-        return self._pointer(value) if isinstance(value, SimTensor) else None
+        try:
+            outputs = self._entries.call(op, schema, uploaded, self)
+        except Raised as error:
+            return self._raised(error)
+        return self._returned(outputs)
 
     def _uploaded(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -355,60 +241,35 @@ class Session:
             return self.upload(value)
         return value
 
-    def _finish(self, status: int, report: int, out: int) -> Call:
+    def _raised(self, error: Raised) -> Call:
         recorder = self._services.recorder
-        path = self._path()
-        refused = recorder.refused[0] if recorder.refused else ""
-        common: dict[str, Any] = {
-            "events": tuple(recorder.events),
-            "warnings": tuple(recorder.warnings),
-            "findings": tuple(recorder.findings),
-            "runs": tuple(recorder.runs),
-        }
-        if status < 0:
-            kind, text = self._failure(report)
-            if refused or not kind:
-                reason = f"not executable: {refused}" if refused else text
-                return Call("unknown", path, message=reason, error=kind, **common)
-            return Call("raises", "raises", message=text, error=kind, **common)
-        raw = self._memory.read(out, _RECORD * status)
-        outputs = tuple(values.decode(raw, status, self._handle))
-        if refused:
-            message = f"not executable: {refused}"
-            return Call("unknown", path, outputs, message, **common)
-        return Call(path, path, outputs, **common)
+        if recorder.refused or not error.kind:
+            reason = f"not executable: {recorder.refused[0]}" if recorder.refused else error.text
+            return self._observed("unknown", recorder.path(), message=reason, error=error.kind)
+        return self._observed("raises", "raises", message=error.text, error=error.kind)
 
-    def _path(self) -> trace.Outcome:
+    def _returned(self, outputs: tuple[Any, ...]) -> Call:
         recorder = self._services.recorder
-        if recorder.fallbacks:
-            return "fallback"
-        if any(isinstance(event, trace.GraphRun) for event in recorder.events):
-            return "native-graph"
-        return "native-shader"
-
-    def _unknown(self, error: Exception) -> Call:
-        recorder = self._services.recorder
-        reason = error.reason if isinstance(error, Fault) else str(error)
+        path = recorder.path()
         if recorder.refused:
-            reason = f"not executable: {recorder.refused[0]}"
-        return Call("unknown", "unknown", message=reason, events=tuple(recorder.events))
+            message = f"not executable: {recorder.refused[0]}"
+            return self._observed("unknown", path, outputs=outputs, message=message)
+        return self._observed(path, path, outputs=outputs)
 
+    def _unknown(self, error: Fault) -> Call:
+        recorder = self._services.recorder
+        reason = f"not executable: {recorder.refused[0]}" if recorder.refused else error.reason
+        return self._observed("unknown", "unknown", message=reason)
 
-def _argument(line: str) -> Argument:
-    name, kind, keyword_only, has_default = line.split("\t")
-    return Argument(name, kind, keyword_only == "1", has_default == "1")
-
-
-def _from_torch(tensor: Any, device: str) -> HostTensor:
-    """Layout and whole storage of a torch tensor on the CPU."""
-    storage = tensor.untyped_storage()
-    return HostTensor(
-        dtype=str(tensor.dtype).removeprefix("torch."),
-        shape=tuple(tensor.shape),
-        stride=tuple(tensor.stride()),
-        offset=int(tensor.storage_offset()),
-        storage=bytes(storage) if storage.nbytes() else b"",
-        device=device,
-        conj=bool(tensor.is_conj()),
-        neg=bool(tensor.is_neg()),
-    )
+    def _observed(self, outcome: trace.Outcome, path: trace.Outcome, **rest: Any) -> Call:
+        recorder = self._services.recorder
+        return Call(
+            outcome,
+            path,
+            events=tuple(recorder.events),
+            warnings=tuple(recorder.warnings),
+            findings=tuple(recorder.findings),
+            runs=tuple(recorder.runs),
+            fallbacks=tuple(recorder.fallbacks),
+            **rest,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,7 +10,17 @@ from typing import Any
 
 from scanner.sim.machine.memory import Memory
 
-__all__ = ["DTYPES", "DTYPE_NAMES", "Arena", "Argument", "HostTensor", "decode", "encode"]
+__all__ = [
+    "DTYPES",
+    "DTYPE_NAMES",
+    "Arena",
+    "Argument",
+    "HostTensor",
+    "decode",
+    "default",
+    "encode",
+    "from_torch",
+]
 
 DTYPES: dict[str, int] = {
     "uint8": 0,
@@ -56,7 +67,7 @@ _NAMED: dict[str, dict[str, int]] = {
     "MemoryFormat": _FORMATS,
 }
 _VALUE = struct.Struct("<qqdQ")
-NONE, TENSOR, INT, FLOAT, BOOL, COMPLEX, STRING, LIST, DEVICE, DEFAULT, OTHER = range(11)
+NONE, TENSOR, INT, FLOAT, BOOL, COMPLEX, STRING, LIST, DEVICE, DEFAULT = range(10)
 
 
 @dataclass(frozen=True)
@@ -82,6 +93,8 @@ class HostTensor:
     device: str = "mps"
     conj: bool = False
     neg: bool = False
+    wrapped: bool = False
+    """Stands for a Python number in type promotion."""
 
     def torch(self) -> Any:
         """A torch tensor on the CPU with the same dtype, shape, stride and offset."""
@@ -222,3 +235,18 @@ def _scalar(
     if kind == COMPLEX:
         return complex(real, struct.unpack("<d", struct.pack("<q", integer))[0])
     return None
+
+
+def from_torch(tensor: Any, device: str = "mps") -> HostTensor:
+    """Layout and whole storage of a torch tensor on the CPU."""
+    storage = tensor.untyped_storage()
+    return HostTensor(
+        dtype=str(tensor.dtype).removeprefix("torch."),
+        shape=tuple(tensor.shape),
+        stride=tuple(tensor.stride()),
+        offset=int(tensor.storage_offset()),
+        storage=ctypes.string_at(storage.data_ptr(), storage.nbytes()) if storage.nbytes() else b"",
+        device=device,
+        conj=bool(tensor.is_conj()),
+        neg=bool(tensor.is_neg()),
+    )

@@ -62,7 +62,7 @@ def link(
     `thread_block(content, size)` gives memory for the only thread's variables of one library;
     `thread_getter` is code that a thread-local descriptor calls to find its variable.
     """
-    images = [_place(images_path, memory, base) for images_path, base in _bases(paths)]
+    images = [_place(library, memory, base) for library, base in _bases(paths)]
     defined: dict[str, int] = {}
     for image in reversed(images):
         defined.update(image.symbols)
@@ -134,7 +134,7 @@ def _fix_opcodes(image: Image, resolve: Callable[[str], int]) -> None:
     segments = [segment.address for segment in image.library.segments]
     words = image.bytes.view(np.uint64)
     for run in opcodes.rebases(image.library.slice(info.rebase), segments):
-        places = run.address + run.stride * np.arange(run.count, dtype=np.int64)
+        places = run.address + run.stride * np.arange(run.number, dtype=np.int64)
         words[places >> 3] += np.uint64(image.base)
     known: dict[str, int] = {}
     for place, lazy in ((info.bind, False), (info.weak_bind, False), (info.lazy_bind, True)):

@@ -15,10 +15,10 @@ _MASK = 0xFFFFFFFFFFFFFFFF
 
 
 class Rebase(NamedTuple):
-    """`count` pointers, `stride` bytes apart, that hold library-relative addresses."""
+    """`number` pointers, `stride` bytes apart, that hold library-relative addresses."""
 
     address: int
-    count: int
+    number: int
     stride: int
 
 
@@ -86,7 +86,7 @@ def rebases(data: bytes, segments: Sequence[int]) -> list[Rebase]:
         elif opcode >= 0x50:
             run = _rebase_run(stream, opcode, immediate, address)
             found.append(run)
-            address += run.count * run.stride
+            address += run.number * run.stride
     return found
 
 

@@ -50,7 +50,8 @@ class Cpu:
         self._top = stack.end - 0x10000
         self._depth = 0
         self._pending: BaseException | None = None
-        self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
+        make: Any = unicorn.Uc  # type: ignore[attr-defined]
+        self._uc = make(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         self._uc.ctl_set_cpu_model(arm.UC_CPU_ARM64_MAX)
         self._budget = Budget(self._uc)
         for region in memory.regions:
@@ -152,7 +153,7 @@ class Cpu:
         self._pending = None
         try:
             self._uc.emu_start(address, self._exit)
-        except unicorn.UcError as error:
+        except unicorn.UcError as error:  # type: ignore[attr-defined]
             self._raise_pending()
             raise Fault(f"{error} in emulated code", frames=self.frames()) from None
         self._raise_pending()

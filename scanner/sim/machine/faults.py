@@ -15,7 +15,7 @@ from collections.abc import Sequence
 __all__ = ["BudgetSpent", "Fault", "MissingImport", "MissingSelector"]
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818
     """Emulated code cannot go on. `frames` are guest return addresses, innermost first."""
 
     def __init__(self, reason: str, frames: Sequence[int] = ()) -> None:

@@ -26,7 +26,7 @@ PAGE = 0x4000
 """Page size of Apple silicon: 16 KiB."""
 
 
-class BadAddress(Exception):
+class BadAddress(Exception):  # noqa: N818
     """An access outside every region."""
 
 

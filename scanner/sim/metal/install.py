@@ -6,9 +6,10 @@ from scanner.sim.machine.cpu import Cpu, Handler
 from scanner.sim.metal.bags import Bag, make_bag
 from scanner.sim.metal.commands import CommandBuffer
 from scanner.sim.metal.context import Context
-from scanner.sim.metal.device import DispatchData, FunctionConstants, MTLDevice
+from scanner.sim.metal.device import DispatchData, MTLDevice
 from scanner.sim.metal.graph import MPSGraph
 from scanner.sim.metal.kernels import Kernel
+from scanner.sim.metal.library import FunctionConstants
 from scanner.sim.metal.ndarray import Matrix, NDArray, NDArrayDescriptor, TensorDataObject
 from scanner.sim.objc.collections import NSArray
 from scanner.sim.objc.message import Message

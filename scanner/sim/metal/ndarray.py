@@ -76,7 +76,7 @@ class NDArrayDescriptor(Bag):
         place = len(view.shape) - 1 - message.word(0)
         start, length = message.word(1), message.word(2)
         size = ITEM_SIZES[view.dtype] * start * view.strides[place]
-        shape = view.shape[:place] + (length,) + view.shape[place + 1 :]
+        shape = (*view.shape[:place], length, *view.shape[place + 1 :])
         self.view = replace(view, address=view.address + size, room=view.room - size, shape=shape)
 
 

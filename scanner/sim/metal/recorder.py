@@ -42,9 +42,16 @@ class Recorder:
     def begin(self) -> None:
         """Forgets everything."""
         for kept in (self.events, self.refused, self.findings, self.warnings, self.fallbacks):
-            kept.clear()  # type: ignore[attr-defined]
+            kept.clear()
         self.runs.clear()
         self._path.clear()
+
+    def path(self) -> trace.Outcome:
+        """Where the results come from, if nothing is raised."""
+        if self.fallbacks:
+            return "fallback"
+        graph = any(isinstance(event, trace.GraphRun) for event in self.events)
+        return "native-graph" if graph else "native-shader"
 
     def enter(self, op: str) -> None:
         """The dispatcher enters an operator."""

@@ -56,7 +56,7 @@ class NSArray(Object):
     @staticmethod
     def from_objects(kind: Class, message: Message) -> Result:
         """From a C array."""
-        made = kind.make()
+        made: Any = kind.make()
         made.items = list(message.cpu.memory.words(message.word(0), message.word(1)))
         return made
 
@@ -64,7 +64,7 @@ class NSArray(Object):
     @staticmethod
     def from_array(kind: Class, message: Message) -> Result:
         """A copy of another array."""
-        made = kind.make()
+        made: Any = kind.make()
         made.items = list(message.object(0).items)
         return made
 
@@ -218,7 +218,7 @@ class NSDictionary(Object):
         """From two C arrays."""
         values, keys, count = (message.word(index) for index in range(3))
         memory = message.cpu.memory
-        made = kind.make()
+        made: Any = kind.make()
         made.pairs = dict(zip(memory.words(keys, count), memory.words(values, count), strict=True))
         return made
 

@@ -25,7 +25,7 @@ _RETURNS: dict[str, type[ctypes.c_double] | type[ctypes.c_float]] = {
     "s": ctypes.c_float,
     "d": ctypes.c_double,
 }
-_CBLAS_DOT = {
+_CBLAS_DOT: dict[str, tuple[type[np.number[Any]], bool]] = {
     "_cblas_sdot": (np.float32, False),
     "_cblas_ddot": (np.float64, False),
     "_cblas_cdotu_sub": (np.complex64, False),

@@ -1,30 +1,25 @@
-"""The C library: output, numbers in text, time, the environment.
+"""The C library: time, the environment, files, and what never does anything here.
 
 Whatever could make two runs differ is fixed: the time, the entropy, the process id.
 """
 
 from __future__ import annotations
 
-import re
 import struct
 from collections.abc import Callable
 
 from scanner.sim.machine.cpu import Cpu, Handler
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.memory import PAGE
+from scanner.sim.osenv import numerals, stdio
 from scanner.sim.osenv.ctype import CLASSES
-from scanner.sim.osenv.printf import Arguments, formatted, stack_arguments
 
-__all__ = ["Console", "imports"]
+__all__ = ["imports"]
 
 _NOW = 1_700_000_000
 _ENTROPY = b"\x5a"
 _URANDOM = 3
 _ENOENT = 2
-_INTEGER = re.compile(r"\s*[-+]?(0[xX])?[0-9a-zA-Z]+")
-_DECIMAL = re.compile(
-    r"\s*[-+]?(inf(inity)?|nan|(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?)", re.IGNORECASE
-)
 _ZERO = [
     "_fflush",
     "_fclose",
@@ -62,28 +57,16 @@ _ZERO = [
 ]
 
 
-class Console:
-    """What emulated code wrote to its standard streams, at most the last few kilobytes."""
-
-    def __init__(self, limit: int = 1 << 16) -> None:
-        self.text = ""
-        self._limit = limit
-
-    def write(self, text: str) -> None:
-        """Appends."""
-        self.text = (self.text + text)[-self._limit :]
-
-
 def imports(
-    console: Console, environment: dict[str, str], allocate: Callable[[int], int]
+    console: stdio.Console, environment: dict[str, str], allocate: Callable[[int], int]
 ) -> dict[str, Handler]:
     """Handlers by import name. `allocate` gives memory that is never freed."""
     found: dict[str, Handler] = {name: _constant(0) for name in _ZERO}
     found |= {name: _constant(1) for name in ("_getpid", "_newlocale", "____mb_cur_max_l")}
     found |= {"_getpagesize": _constant(PAGE), "_sysconf": _constant(4)}
     found |= {"_getppid": _constant(1), "_isatty": _constant(0), "_rand": _constant(4)}
-    found |= _output(console)
-    found |= _numbers()
+    found |= stdio.imports(console)
+    found |= numerals.imports()
     found |= _time(allocate)
     found |= _files(allocate)
     found |= _characters()
@@ -133,7 +116,7 @@ def _exhausted(cpu: Cpu) -> None:
     raise Fault(f"the emulated heap is exhausted by an allocation of {cpu.x(0)} bytes")
 
 
-def _abort(console: Console) -> Handler:
+def _abort(console: stdio.Console) -> Handler:
     def abort(cpu: Cpu) -> None:
         last = console.text.strip().splitlines()[-1:]
         raise Fault("the process aborted" + (f": {last[0][:200]}" if last else ""))
@@ -156,104 +139,6 @@ def _getenv(environment: dict[str, str], allocate: Callable[[int], int]) -> Hand
         cpu.set_x(0, places[name])
 
     return getenv
-
-
-def _output(console: Console) -> dict[str, Handler]:
-    def fwrite(cpu: Cpu) -> None:
-        count = cpu.x(2)
-        console.write(cpu.memory.read(cpu.x(0), cpu.x(1) * count).decode(errors="replace"))
-        cpu.set_x(0, count)
-
-    def write(cpu: Cpu) -> None:
-        console.write(cpu.memory.read(cpu.x(1), cpu.x(2)).decode(errors="replace"))
-        cpu.set_x(0, cpu.x(2))
-
-    def fputc(cpu: Cpu) -> None:
-        console.write(chr(cpu.x(0) & 0xFF))
-
-    def fprintf(cpu: Cpu) -> None:
-        console.write(formatted(cpu.memory.text(cpu.x(1)), stack_arguments(cpu)))
-
-    def printf(cpu: Cpu) -> None:
-        console.write(formatted(cpu.memory.text(cpu.x(0)), stack_arguments(cpu)))
-
-    def vfprintf(cpu: Cpu) -> None:
-        console.write(formatted(cpu.memory.text(cpu.x(1)), Arguments(cpu, cpu.x(2))))
-
-    return {
-        "_fwrite": fwrite,
-        "_write": write,
-        "_fputc": fputc,
-        "_putc": fputc,
-        "_fprintf": fprintf,
-        "_printf": printf,
-        "_vfprintf": vfprintf,
-        "_snprintf": lambda cpu: _print(cpu, cpu.x(1), cpu.x(2), stack_arguments(cpu)),
-        "_snprintf_l": lambda cpu: _print(cpu, cpu.x(1), cpu.x(3), stack_arguments(cpu)),
-        "_sprintf": lambda cpu: _print(cpu, 1 << 20, cpu.x(1), stack_arguments(cpu)),
-        "___sprintf_chk": lambda cpu: _print(cpu, cpu.x(2), cpu.x(3), stack_arguments(cpu)),
-        "___snprintf_chk": lambda cpu: _print(cpu, cpu.x(1), cpu.x(4), stack_arguments(cpu)),
-        "_vsnprintf": lambda cpu: _print(cpu, cpu.x(1), cpu.x(2), Arguments(cpu, cpu.x(3))),
-    }
-
-
-def _print(cpu: Cpu, room: int, text: int, arguments: Arguments) -> None:
-    raw = formatted(cpu.memory.text(text), arguments).encode()
-    if room:
-        cpu.memory.write(cpu.x(0), raw[: room - 1] + b"\0")
-    cpu.set_x(0, len(raw))
-
-
-def _numbers() -> dict[str, Handler]:
-    found: dict[str, Handler] = dict.fromkeys(
-        ("_strtol", "_strtoll", "_strtoul", "_strtoull"), _integer
-    )
-    found |= dict.fromkeys(("_strtod", "_strtod_l", "_strtold_l"), _double)
-    found |= dict.fromkeys(("_strtof", "_strtof_l"), _single)
-
-    def atof(cpu: Cpu) -> None:
-        cpu.set_x(1, 0)
-        _double(cpu)
-
-    def atoi(cpu: Cpu) -> None:
-        cpu.set_x(1, 0)
-        cpu.set_x(2, 10)
-        _integer(cpu)
-
-    return found | {"_atof": atof, "_atoi": atoi, "_atoll": atoi}
-
-
-def _integer(cpu: Cpu) -> None:
-    text = cpu.memory.text(cpu.x(0))
-    base = cpu.x(2) & 0xFF
-    found = _INTEGER.match(text)
-    length = found.end() if found else 0
-    value = 0
-    while length:
-        try:
-            value = int(text[:length], base)
-            break
-        except ValueError:
-            length -= 1
-    if cpu.x(1):
-        cpu.memory.set_u64(cpu.x(1), cpu.x(0) + length)
-    cpu.set_x(0, value)
-
-
-def _decimal(cpu: Cpu) -> float:
-    text = cpu.memory.text(cpu.x(0))
-    found = _DECIMAL.match(text)
-    if cpu.x(1):
-        cpu.memory.set_u64(cpu.x(1), cpu.x(0) + (found.end() if found else 0))
-    return float(found.group()) if found else 0.0
-
-
-def _double(cpu: Cpu) -> None:
-    cpu.set_d(0, _decimal(cpu))
-
-
-def _single(cpu: Cpu) -> None:
-    cpu.set_s(0, _decimal(cpu))
 
 
 def _time(allocate: Callable[[int], int]) -> dict[str, Handler]:

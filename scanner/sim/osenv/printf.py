@@ -87,8 +87,8 @@ def _convert(prefix: str, kind: str, length: str, arguments: Arguments) -> str:
     if kind == "s":
         address = arguments.word()
         return (prefix + "s") % (_limited(prefix, arguments, address) if address else "(null)")
-    value = arguments.double()
-    return value.hex() if kind in "aA" else (prefix + kind) % value
+    number = arguments.double()
+    return number.hex() if kind in "aA" else (prefix + kind) % number
 
 
 def _limited(prefix: str, arguments: Arguments, address: int) -> str:
