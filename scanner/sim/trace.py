@@ -44,6 +44,8 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """Host address of the first byte the kernel sees (buffer and bytes)."""
     length: int = 0
     """Bytes that may be touched from `address` on; for threadgroup memory its size."""
+    before: int = 0
+    """Bytes of the same buffer that lie before `address`: negative strides reach them."""
 
 
 class Launch(_Event, frozen=True, kw_only=True, tag="launch"):

@@ -14,6 +14,7 @@ from scanner.sim.trace import Binding, Launch
 from .client import Client, WorkerLostError
 from .compiler import Options
 from .functions.interface import Direction
+from .instrument import Site
 from .memory import SharedRegion, create_region, merge, release_region
 from .protocol import Bound, Describe, Description, Done, Refused, RegionInfo, Run, Setup
 from .results import Finding, Findings, NotExecutable, Outcome, Ran
@@ -51,7 +52,8 @@ class _Staging:
         """Where a staged binding's copy lies."""
         for start, end, at in self._places:
             if start <= binding.address and binding.address + binding.length <= end:
-                return Bound(self._number, at + binding.address - start, binding.length)
+                offset = at + binding.address - start
+                return Bound(self._number, offset, binding.length, binding.before)
         raise KeyError(binding.index)
 
     def copy_back(self) -> None:
@@ -154,7 +156,7 @@ class Executor:
         bindings = {b.index: b for b in launch.bindings if b.kind != "threadgroup"}
         local = {b.index: b for b in launch.bindings if b.kind == "threadgroup"}
         outside = [
-            (b.address, b.address + b.length)
+            (b.address - b.before, b.address + b.length)
             for i in known.buffers
             if (b := bindings.get(i)) and b.kind == "buffer" and b.length and not self._inside(b)
         ]
@@ -177,7 +179,7 @@ class Executor:
         return self._outcome(launch, known, bound, done)
 
     def _inside(self, binding: Binding) -> bool:
-        return any(r.holds(binding.address, binding.length) for r in self._regions[:-1])
+        return any(_lies_in(binding, r) for r in self._regions[:-1])
 
     def _bound(self, binding: Binding | None, staging: _Staging) -> Bound:
         if binding is None or not binding.length:
@@ -185,8 +187,9 @@ class Executor:
         if binding.kind == "bytes":
             return Bound(data=ctypes.string_at(binding.address, binding.length))
         for number, region in enumerate(self._regions[:-1]):
-            if region.holds(binding.address, binding.length):
-                return Bound(number, binding.address - region.address, binding.length)
+            if _lies_in(binding, region):
+                offset = binding.address - region.address
+                return Bound(number, offset, binding.length, binding.before)
         return staging.bound(binding)
 
     def _share(self, request: Run, known: Description) -> list[Done | Refused] | WorkerLostError:
@@ -232,12 +235,9 @@ class Executor:
                 seen[site] = (count + before[0], before[1]) if before else (count, offset)
         if not seen:
             return Ran(seconds)
-        lengths = {
-            index: b.length or len(b.data or b"")
-            for index, b in zip(known.buffers, bound, strict=True)
-        }
+        named = dict(zip(known.buffers, bound, strict=True))
         findings = tuple(
-            _finding(known, site, count, offset, lengths)
+            _finding(known.sites[site], count, offset, named)
             for site, (count, offset) in sorted(seen.items())
         )
         return Findings(launch.kernel, findings, seconds)
@@ -263,17 +263,19 @@ def _stopped(part: Done, seconds: float) -> str:
     return f"the shader's code was stopped by {name} at address {part.fault_address:#x}"
 
 
-def _finding(
-    known: Description, site: int, count: int, offset: int, lengths: dict[int, int]
-) -> Finding:
-    at = known.sites[site]
-    if at.kind == "division":
+def _lies_in(binding: Binding, region: SharedRegion) -> bool:
+    return region.holds(binding.address - binding.before, binding.before + binding.length)
+
+
+def _finding(site: Site, count: int, offset: int, bound: dict[int, Bound]) -> Finding:
+    if site.kind == "division":
         return Finding(kind="division", count=count)
+    at = bound.get(site.argument, Bound())
     return Finding(
-        kind="write" if at.kind == "write" else "read",
-        argument=at.argument,
-        name=at.name,
+        kind="write" if site.kind == "write" else "read",
+        argument=site.argument,
+        name=site.name,
         count=count,
-        offset=offset,
-        length=lengths.get(at.argument, 0),
+        offset=offset - at.before,
+        length=at.length or len(at.data or b""),
     )

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import llvmlite.binding as llvm
 
@@ -59,10 +60,14 @@ class _Call(ctypes.Structure):
     )
 
 
-class Memory(tuple[int, int]):
-    """(address, bytes) of what an argument is bound to."""
+class Memory(NamedTuple):
+    """What an argument is bound to."""
 
-    __slots__ = ()
+    address: int
+    """Of the first byte; 0 where nothing is bound."""
+    length: int
+    before: int = 0
+    """Bytes of the same buffer that lie before it."""
 
 
 class Result:
@@ -136,10 +141,10 @@ class Launcher:
 
     def _call(self, bound: Sequence[Memory], grid: Sequence[int], group: Sequence[int]) -> _Call:
         arguments = (ctypes.c_void_p * max(1, len(bound)))()
-        for slot, (address, length) in enumerate(bound):
-            arguments[slot] = address or None
-            self._bounds[2 * slot] = address
-            self._bounds[2 * slot + 1] = address + length
+        for slot, memory in enumerate(bound):
+            arguments[slot] = memory.address or None
+            self._bounds[2 * slot] = memory.address - memory.before
+            self._bounds[2 * slot + 1] = memory.address + memory.length
         call = _Call(entry=self._entry, cooperative=int(self.compiled.cooperative))
         call.arguments = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
         call.where.grid[:] = list(grid)
@@ -150,7 +155,11 @@ class Launcher:
     def _local(self, bound: Sequence[Memory]) -> ctypes.Array[_Range]:
         """All threadgroup memory, declared or bound."""
         spans = [*self._arrays]
-        spans += [m for m, space in zip(bound, self.compiled.spaces, strict=True) if space == 3]
+        spans += [
+            (m.address, m.length)
+            for m, space in zip(bound, self.compiled.spaces, strict=True)
+            if space == 3
+        ]
         return (_Range * len(spans))(*(_Range(at, at + size) for at, size in spans))
 
     def launch(
@@ -170,7 +179,7 @@ class Launcher:
         """
         call = self._call(bound, grid, group)
         call.where.first, call.where.count = part
-        allowed = [*ranges, *((address, address + length) for address, length in bound)]
+        allowed = [*ranges, *((m.address - m.before, m.address + m.length) for m in bound)]
         table = (_Range * max(1, len(allowed)))(*(_Range(*pair) for pair in allowed))
         call.ranges, call.range_count = table, len(allowed)
         local = self._local(bound)

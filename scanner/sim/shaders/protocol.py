@@ -62,6 +62,8 @@ class Bound(msgspec.Struct, frozen=True):
     """Number of the region that holds it; -1 for data in the message or nothing."""
     offset: int = 0
     length: int = 0
+    before: int = 0
+    """Bytes before it that belong to the same buffer."""
     data: bytes | None = None
     """Bytes that only the kernel reads."""
     threadgroup: bool = False

@@ -92,16 +92,17 @@ class Worker:
 
     def _place(self, bound: Bound, kept: list[ctypes.Array[ctypes.c_char]]) -> Memory:
         if bound.region >= 0:
-            return Memory((self._regions[bound.region][0] + bound.offset, bound.length))
+            start = self._regions[bound.region][0]
+            return Memory(start + bound.offset, bound.length, bound.before)
         if not bound.threadgroup and bound.data is None:
-            return Memory((0, 0))
+            return Memory(0, 0)
         length = bound.length if bound.data is None else len(bound.data)
         room = ctypes.create_string_buffer(length + 2 * _ALIGNMENT)
         kept.append(room)
         address = -(-ctypes.addressof(room) // _ALIGNMENT) * _ALIGNMENT
         if bound.data is not None:
             ctypes.memmove(address, bound.data, length)
-        return Memory((address, length))
+        return Memory(address, length)
 
     def _run(self, request: Run) -> Done:
         launcher = self._launcher(request.kernel, request.options)

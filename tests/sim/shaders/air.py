@@ -146,9 +146,11 @@ def launch_here(
     """Runs all threadgroups of a kernel in this process; `arrays` are bound by buffer index."""
     room = ctypes.create_string_buffer(threadgroup)
     bound = [
-        Memory((ctypes.addressof(room), threadgroup))
+        Memory(ctypes.addressof(room), threadgroup)
         if space == 3
-        else Memory((arrays[i].ctypes.data, arrays[i].nbytes) if i in arrays else (0, 0))
+        else Memory(arrays[i].ctypes.data, arrays[i].nbytes)
+        if i in arrays
+        else Memory(0, 0)
         for i, space in zip(code.buffers, code.spaces, strict=True)
     ]
     groups = 1

@@ -46,6 +46,10 @@ COUNT = (
     "  %v = load i32, ptr addrspace(1) %q\n  %w = add i32 %v, 1\n"
     "  store i32 %w, ptr addrspace(1) %q\n  ret void"
 )
+BACK = (
+    "  %q = getelementptr i32, ptr addrspace(1) %out, i64 -1\n"
+    "  store i32 8, ptr addrspace(1) %q\n  ret void"
+)
 UNKNOWN = "  %x = call float @air.unheard_of.f32(float 1.0)\n  ret void"
 OUT = [buffer("out", 0), GRID]
 
@@ -64,6 +68,7 @@ def section(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "follow": module("follow", OUT, FOLLOW),
             "count": module("count", [buffer("out", 0), GROUP], COUNT),
             "unknown": unknown,
+            "back": module("back", OUT, BACK),
         },
     )
 
@@ -140,6 +145,23 @@ def test_findings_name_argument_and_offset(executor: Executor) -> None:
         Finding(kind="read", argument=1, name="in0", count=2, offset=8, length=8),
     )
     assert out.tolist() == [5, 6, 0, 0]
+
+
+def test_what_lies_before_in_the_same_buffer_may_be_reached(executor: Executor) -> None:
+    """A store at byte -4: inside with four bytes before the address, outside with none."""
+    memory = np.zeros(3, np.int32)
+    for before, expected in ((4, [0, 8, 0]), (0, [0, 0, 0])):
+        memory[:] = 0
+        at = Binding(
+            index=0, kind="buffer", address=memory[2:].ctypes.data, length=4, before=before
+        )
+        result = executor.run(launch("back", 1, 1, at))
+        assert memory.tolist() == expected
+        if before:
+            assert isinstance(result, Ran)
+        else:
+            assert isinstance(result, Findings)
+            assert [(f.kind, f.offset, f.length) for f in result.findings] == [("write", -4, 4)]
 
 
 def test_a_loop_without_end_is_stopped(executor: Executor) -> None:
