@@ -85,6 +85,9 @@ class PipelineLimits(msgspec.Struct, frozen=True):
 class ShaderExecutor(Protocol):
     """Runs kernels."""
 
+    def close(self) -> None:
+        """Gives back what the executor holds; it is not used afterwards."""
+
     def limits(self, kernel: KernelSource) -> PipelineLimits:
         """What a pipeline of this kernel would report."""
 
@@ -107,6 +110,9 @@ class GraphExecutor(Protocol):
 
 class NoShaders:
     """Executes nothing."""
+
+    def close(self) -> None:
+        """Holds nothing."""
 
     def limits(self, kernel: KernelSource) -> PipelineLimits:
         """Nothing is known of the kernel."""

@@ -25,14 +25,15 @@ __all__ = ["Session"]
 
 _ARENA = 16 << 20
 _HEAP_LIMIT = 1 << 30
+_OBJECT_LIMIT = 300_000
 
 
 class Session:
     """One process of a prepared release.
 
     Not thread safe; several sessions may live side by side. Memory of results is given back
-    when they are garbage collected, and all of it by `restart`, which `call` does by itself
-    after a fault.
+    when they are garbage collected, and all of it by `restart`. A fault restarts the process, and
+    so does a call at a moment when much memory is used and no tensor is held.
     """
 
     def __init__(
@@ -59,12 +60,14 @@ class Session:
         self._shaders = NoShaders() if shaders is None else shaders(region)
         self._graphs = graphs or NoGraphs()
         self._schemas: dict[str, list[Argument] | None] = {}
+        self._alive: weakref.WeakSet[SimTensor] = weakref.WeakSet()
         self._dead: list[tuple[int, int]] = []
         self._start()
         self._watch_fallback()
 
     def close(self) -> None:
-        """Gives all memory back."""
+        """Ends the executor and gives all memory back."""
+        self._shaders.close()
         self._memory.close()
 
     def __enter__(self) -> Session:
@@ -81,13 +84,6 @@ class Session:
         self.epoch += 1
         self._dead.clear()
         self._start()
-
-    def fresh(self) -> bool:
-        """Restarts when the heap has grown large; True when it did."""
-        large = self.heap_bytes > _HEAP_LIMIT
-        if large:
-            self.restart()
-        return large
 
     @property
     def heap_bytes(self) -> int:
@@ -166,6 +162,7 @@ class Session:
         made = SimTensor(
             pointer, now.dtype, now.shape, now.stride, now.offset, now.device, self.epoch
         )
+        self._alive.add(made)
         weakref.finalize(made, self._dead.append, (pointer, self.epoch)).atexit = False
         return made
 
@@ -216,6 +213,12 @@ class Session:
             pointer, epoch = self._dead.pop()
             if epoch == self.epoch:
                 self._entries.release(pointer)
+        if not self._alive and self._is_large():
+            self.restart()
+
+    def _is_large(self) -> bool:
+        objects = len(self._services.runtime.objects())
+        return self.heap_bytes > _HEAP_LIMIT or objects > _OBJECT_LIMIT
 
     def _dispatch(self, op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Call:
         schema = self.schema(op)

@@ -21,7 +21,8 @@ __all__ = ["DEFAULT_BLOCKS", "Cpu", "Handler"]
 _MASK = 0xFFFFFFFFFFFFFFFF
 _X = [arm.UC_ARM64_REG_X0 + i for i in range(29)] + [arm.UC_ARM64_REG_X29, arm.UC_ARM64_REG_X30]
 _D = [arm.UC_ARM64_REG_D0 + i for i in range(32)]
-_SAVED = [*_X, arm.UC_ARM64_REG_SP, arm.UC_ARM64_REG_PC]
+# Not the program counter: writing it in a hook would run the hooked instruction once more.
+_SAVED = [*_X, arm.UC_ARM64_REG_SP]
 _STUB_SIZE = 16
 _RED_ZONE = 0x1000
 DEFAULT_BLOCKS = 1_000_000_000
@@ -82,6 +83,10 @@ class Cpu:
     def sp(self) -> int:
         """Stack pointer: on entry of a handler, the first stack argument."""
         return int(self._uc.reg_read(arm.UC_ARM64_REG_SP))
+
+    def set_sp(self, address: int) -> None:
+        """Moves the stack pointer."""
+        self._uc.reg_write(arm.UC_ARM64_REG_SP, address)
 
     def d(self, index: int) -> float:
         """Double in a vector register."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from scanner.sim.machine.cpu import Cpu, Handler
@@ -127,7 +127,7 @@ class Runtime:
             "_NSClassFromString": self._class_from_string,
         }
 
-    def objects(self) -> Iterable[Object]:
+    def objects(self) -> Collection[Object]:
         """All objects that were adopted."""
         return self._objects.values()
 
