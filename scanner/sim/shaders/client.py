@@ -14,8 +14,10 @@ from .protocol import Description, Done, Refused, RegionInfo, Reply, Request, Se
 
 __all__ = ["Client", "WorkerLostError"]
 
-_GRACE = 20.0
-"""Seconds beyond a launch's own budget: compiling, and the worker's start."""
+_GRACE = 60.0
+"""Seconds beyond a launch's own budget: compiling, and the worker's start, on a busy machine."""
+_SLOWNESS = 4.0
+"""Wall time that a second of processor time may take."""
 
 
 class WorkerLostError(Exception):
@@ -38,7 +40,7 @@ class Client:
         if self._process is not None and self._process.poll() is not None:
             self.stop()
         channel = self._channel or self._start()
-        channel.settimeout(seconds + _GRACE)
+        channel.settimeout(_SLOWNESS * seconds + _GRACE)
         try:
             send(channel, request)
         except OSError as error:

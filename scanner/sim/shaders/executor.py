@@ -15,7 +15,9 @@ from .client import Client, WorkerLostError
 from .compiler import Options
 from .functions.interface import Direction
 from .instrument import Site
+from .library import Library
 from .memory import SharedRegion, create_region, merge, release_region
+from .native import library_path
 from .protocol import Bound, Describe, Description, Done, Refused, RegionInfo, Run, Setup
 from .results import Finding, Findings, NotExecutable, Outcome, Ran
 
@@ -66,7 +68,11 @@ class Executor:
     """Runs launches; each outcome is a value, and no shader can hurt this process.
 
     `regions` are the memory that buffers usually lie in; what lies elsewhere in this process is
-    copied there and back. `direction` moves approximate functions to the end of their error.
+    copied there and back. `direction` moves approximate functions to the end of their error;
+    `seconds` is the processor time of one launch. The first executor of a cache folder builds the
+    run-time library, which takes seconds.
+
+    Raises UsageError where zig is missing, DataError where the section is not a Metal library.
     """
 
     def __init__(
@@ -81,14 +87,16 @@ class Executor:
         direction: Direction = "nearest",
         check: bool = True,
     ) -> None:
+        at = index or cache / f"{section.name}.index"
+        cache.mkdir(parents=True, exist_ok=True)
+        Library(section, at)  # makes the index, so that no worker has to
+        runtime = library_path(cache)
         self._staging = create_region(_STAGING)
         self._regions = [*regions, self._staging]
         self._seconds, self._direction, self._check = seconds, direction, check
         told = tuple(RegionInfo(r.descriptor, r.address, r.size) for r in regions)
         staging = RegionInfo(self._staging.descriptor, 0, self._staging.size)
-        at = index or cache / f"{section.name}.index"
-        setup = Setup(str(section), str(at), str(cache), (*told, staging))
-        cache.mkdir(parents=True, exist_ok=True)
+        setup = Setup(str(section), str(at), str(cache / "kernels"), str(runtime), (*told, staging))
         self._clients = [Client(setup) for _ in range(max(1, workers))]
         self._known: dict[tuple[str, bool], Description | NotExecutable] = {}
 

@@ -44,7 +44,9 @@ class Setup(msgspec.Struct, frozen=True, tag=True):
     """Path of the Metal library section."""
     index: str
     cache: str
-    """Folder for compiled kernels, and for the run-time library."""
+    """Folder for compiled kernels."""
+    runtime: str
+    """Path of the run-time library."""
     regions: tuple[RegionInfo, ...]
 
 

@@ -20,7 +20,7 @@ from scanner.errors import OpscanError
 from .compiler import Compiled, Compiler, NotCompilableError, Options
 from .library import Library
 from .memory import map_region
-from .native import Launcher, Memory, library_path
+from .native import Launcher, Memory
 from .protocol import (
     Bound,
     Describe,
@@ -48,8 +48,8 @@ class Worker:
 
     def __init__(self, setup: Setup) -> None:
         self._library = Library(Path(setup.section), Path(setup.index))
-        self._compiler = Compiler(Path(setup.cache) / "kernels")
-        self._runtime = library_path(Path(setup.cache))
+        self._compiler = Compiler(Path(setup.cache))
+        self._runtime = Path(setup.runtime)
         self._regions = [
             (map_region(r.descriptor, r.size, r.address), r.size) for r in setup.regions
         ]

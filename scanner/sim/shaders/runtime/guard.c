@@ -12,7 +12,7 @@
 static sigjmp_buf escape;
 static volatile sig_atomic_t guarded;
 static struct call *running;
-static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGALRM};
+static const int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGVTALRM};
 enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof *SIGNALS, SINK = 64 << 10 };
 static char read_sink[SINK] __attribute__((aligned(64)));
 static char write_sink[SINK] __attribute__((aligned(64)));
@@ -25,7 +25,7 @@ void opscan_abandon(int signal, uint64_t address) {
 
 static void on_signal(int number, siginfo_t *info, void *context) {
     (void)context;
-    if (guarded) opscan_abandon(number, number == SIGALRM ? 0 : (uint64_t)info->si_addr);
+    if (guarded) opscan_abandon(number, number == SIGVTALRM ? 0 : (uint64_t)info->si_addr);
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -46,7 +46,7 @@ int32_t opscan_within(uint64_t address, uint64_t size) {
 
 static void set_timer(double seconds) {
     struct itimerval timer = {{0, 0}, {(time_t)seconds, (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6)}};
-    setitimer(ITIMER_REAL, &timer, 0);
+    setitimer(ITIMER_VIRTUAL, &timer, 0); /* processor time: a busy machine is not an endless loop */
 }
 
 static void install(struct sigaction *old) {
@@ -97,7 +97,7 @@ int opscan_execute(struct call *call) {
         set_timer(call->seconds);
         if (call->flush_denormals) set_mode(flushing(mode));
         outcome = enter(call);
-    } else if (call->signal == SIGALRM) outcome = OUT_OF_TIME;
+    } else if (call->signal == SIGVTALRM) outcome = OUT_OF_TIME;
     guarded = 0;
     set_timer(0);
     set_mode(mode);
