@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("unicorn")
 pytest.importorskip("llvmlite")
 
-from tests.sim.bench import Bench, Objects, new_bench, new_objects  # noqa: E402
+from tests.sim.bench import Bench, Objects, new_bench, new_objects
 
 
 @pytest.fixture

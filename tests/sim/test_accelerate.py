@@ -20,7 +20,7 @@ def test_names_of_fortran_routines() -> None:
 
 
 def test_eigenvalues_through_pointers(bench: Bench) -> None:
-    """The matrix [[2, 1], [1, 2]] has the eigenvalues 1 and 3; eleven arguments, three on the stack."""
+    """[[2, 1], [1, 2]] has the eigenvalues 1 and 3; three of eleven arguments are on the stack."""
     matrix = bench.put(np.array([[2, 1], [1, 2]], np.float32).tobytes())
     values, work, iwork = (bench.put(bytes(256)) for _ in range(3))
     info = number(bench, -1)

@@ -55,7 +55,11 @@ def test_placeholders_constants_and_operations(objects: Objects, graph: Any) -> 
     x = placeholder(objects, graph, 2, 3, dtype=FLOAT16)
     two = objects.send(graph, "constantWithScalar:dataType:", FLOAT16, floats=[2.0])
     total = objects.send(
-        graph, "additionWithPrimaryTensor:secondaryTensor:name:", x, two, objects.runtime.string("s")
+        graph,
+        "additionWithPrimaryTensor:secondaryTensor:name:",
+        x,
+        two,
+        objects.runtime.string("s"),
     )
     assert graph.snapshot() == Graph(
         (
@@ -109,7 +113,8 @@ def test_floating_arguments_and_packed_stack_arguments(objects: Objects, graph: 
     objects.send(graph, "dropoutTensor:rate:name:", x, 0, floats=[0.25])
     assert last(graph)["rate"] == 0.25
     selector = (
-        "sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:startMask:endMask:squeezeMask:name:"
+        "sliceGradientTensor:fwdInShapeTensor:starts:ends:strides:"
+        "startMask:endMask:squeezeMask:name:"
     )
     objects.send(graph, selector, x, x, axes, axes, axes, 1, 2 | 3 << 32, 0)
     op = last(graph)
@@ -223,9 +228,7 @@ def test_a_run_has_its_memory(objects: Objects, graph: Any) -> None:
         pairs.append(
             objects.send("NSDictionary", "dictionaryWithObjects:forKeys:count:", values, keys, 1)
         )
-    encode = (
-        "encodeToCommandBuffer:feeds:targetOperations:resultsDictionary:executionDescriptor:"
-    )
+    encode = "encodeToCommandBuffer:feeds:targetOperations:resultsDictionary:executionDescriptor:"
     objects.send(graph, encode, 0, pairs[0], 0, pairs[1], 0)
     (run,) = objects.executor.graphs
     addresses = [objects.bench.memory.host(buffer.contents_at) for buffer in buffers]
@@ -251,9 +254,7 @@ def test_views_of_arrays_count_dimensions_from_the_fastest(objects: Objects) -> 
     descriptor = objects.send(array, "descriptor")
     objects.send(descriptor, "sliceDimension:withSubrange:", 1, 1, 2)
     objects.send(descriptor, "transposeDimension:withDimension:", 0, 2)
-    view = objects.send(
-        array, "arrayViewWithCommandBuffer:descriptor:aliasing:", 0, descriptor, 1
-    )
+    view = objects.send(array, "arrayViewWithCommandBuffer:descriptor:aliasing:", 0, descriptor, 1)
     whole, part = array.value(), view.value()
     assert whole.strides is None
     assert part.shape == (4, 2, 2)

@@ -8,7 +8,7 @@ from scanner.sim import trace
 from scanner.sim.executors import Done, NotExecutable, PipelineLimits
 from scanner.sim.machine.faults import MissingSelector
 from scanner.sim.metal.context import BundledLibrary
-from tests.sim.bench import RETURN, Objects, new_objects
+from tests.sim.bench import Objects, new_objects
 
 SHARED = 0
 
@@ -32,15 +32,11 @@ def bundled() -> Objects:
 
 
 def pipeline(objects: Objects, name: str) -> Any:
-    handlers = {"_dispatch_data_create": None}
-    del handlers
     library = objects.send(
         device(objects), "newLibraryWithSource:options:error:", objects.runtime.string("x"), 0, 0
     )
     function = objects.send(library, "newFunctionWithName:", objects.runtime.string(name))
-    return objects.send(
-        device(objects), "newComputePipelineStateWithFunction:error:", function, 0
-    )
+    return objects.send(device(objects), "newComputePipelineStateWithFunction:error:", function, 0)
 
 
 def test_buffers_are_traced_and_given_back(objects: Objects) -> None:
@@ -68,6 +64,18 @@ def test_heaps_give_buffers_until_they_are_full(objects: Objects) -> None:
     objects.send(first, "release")
     objects.send(second, "release")
     assert objects.send_raw(heap, "maxAvailableSizeWithAlignment:", 256) == 4096
+
+
+def test_memory_in_use_is_counted(objects: Objects) -> None:
+    before = objects.send_raw(device(objects), "currentAllocatedSize")
+    made = buffer(objects, 1000)
+    assert objects.send_raw(device(objects), "currentAllocatedSize") - before == 1024
+    objects.send(made, "release")
+    assert objects.send_raw(device(objects), "currentAllocatedSize") == before
+
+
+def test_memory_that_is_not_there_is_nil(objects: Objects) -> None:
+    assert buffer(objects, 1 << 40) == 0
 
 
 def test_a_launch_has_its_arguments_and_host_addresses(objects: Objects) -> None:
@@ -213,7 +221,6 @@ def test_completion_handlers_run_at_commit(objects: Objects) -> None:
     objects.send(commands, "commit")
     objects.send(commands, "commit")
     assert seen == [commands.address]
-    assert RETURN
 
 
 def test_events_call_who_waits(objects: Objects) -> None:

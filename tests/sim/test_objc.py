@@ -184,7 +184,7 @@ def test_the_version_of_the_system(objects: Objects) -> None:
 
 
 def test_literals_in_a_library_are_objects() -> None:
-    """String: {isa, flags, text, length}; integer: {isa, encoding, value}; array: {isa, n, items}."""
+    """{isa, flags, text, length}; {isa, encoding, value}; {isa, count, items}."""
     bench = new_bench()
     imports = bench.imports
     string_class = imports.resolve("___CFConstantStringClassReference")

@@ -8,21 +8,21 @@ SEGMENTS = (0, 0x4000, 0x8000)
 
 
 def test_rebases_of_every_kind() -> None:
-    stream = bytes(
-        [0x11]  # type pointer
-        + [0x21, 0x10]  # segment 1, offset 0x10
-        + [0x52]  # two pointers
-        + [0x42]  # skip two pointers
-        + [0x60, 0x83, 0x01]  # 131 pointers
-        + [0x30, 0x08]  # skip 8 bytes
-        + [0x70, 0x18]  # one, then 0x18 more bytes
-        + [0x80, 0x02, 0x08]  # two, 8 bytes apart
-        + [0x00, 0x51]  # done; the rest is padding
-    )
+    parts = [
+        [0x11],  # type pointer
+        [0x21, 0x10],  # segment 1, offset 0x10
+        [0x52],  # two pointers
+        [0x42],  # skip two pointers
+        [0x60, 0x83, 0x01],  # 131 pointers
+        [0x30, 0x08],  # skip 8 bytes
+        [0x70, 0x18],  # one, then 0x18 more bytes
+        [0x80, 0x02, 0x08],  # two, 8 bytes apart
+        [0x00, 0x51],  # done; the rest is padding
+    ]
     start = 0x4010
     after_list = start + 16 + 16
     last = after_list + 131 * 8 + 8
-    assert rebases(stream, SEGMENTS) == [
+    assert rebases(b"".join(map(bytes, parts)), SEGMENTS) == [
         Rebase(start, 2, 8),
         Rebase(after_list, 131, 8),
         Rebase(last, 1, 0x20),
@@ -31,20 +31,20 @@ def test_rebases_of_every_kind() -> None:
 
 
 def test_binds_keep_symbol_and_addend_until_changed() -> None:
-    stream = bytes(
-        [0x11]  # library ordinal 1
-        + [0x40, *b"_first", 0]
-        + [0x51]  # type pointer
-        + [0x72, 0x08]  # segment 2, offset 8
-        + [0x90]  # bind
-        + [0x60, 0x7F]  # addend -1
-        + [0xA0, 0x10]  # bind, then 0x10 more bytes
-        + [0x40, *b"_second", 0]
-        + [0xB1]  # bind, then one more pointer
-        + [0xC0, 0x02, 0x08]  # two, 8 bytes apart
-        + [0x00, 0x90]
-    )
-    assert binds(stream, SEGMENTS) == [
+    parts = [
+        [0x11],  # library ordinal 1
+        [0x40, *b"_first", 0],
+        [0x51],  # type pointer
+        [0x72, 0x08],  # segment 2, offset 8
+        [0x90],  # bind
+        [0x60, 0x7F],  # addend -1
+        [0xA0, 0x10],  # bind, then 0x10 more bytes
+        [0x40, *b"_second", 0],
+        [0xB1],  # bind, then one more pointer
+        [0xC0, 0x02, 0x08],  # two, 8 bytes apart
+        [0x00, 0x90],
+    ]
+    assert binds(b"".join(map(bytes, parts)), SEGMENTS) == [
         Bind(0x8008, "_first", 0),
         Bind(0x8010, "_first", -1),
         Bind(0x8028, "_second", -1),

@@ -69,8 +69,8 @@ class MTLDevice(Object):
 
     @method("currentAllocatedSize")
     def allocated(self, message: Message) -> Result:
-        """Nothing but this process uses the GPU."""
-        return 0
+        """Heaps and buffers of this process; nobody else uses the GPU."""
+        return self._context.memory.in_use
 
     @method("heapBufferSizeAndAlignWithLength:options:")
     def size_and_align(self, message: Message) -> Result:

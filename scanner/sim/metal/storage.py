@@ -9,7 +9,7 @@ from scanner.sim.metal.recorder import Recorder
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Object, Result, method
 
-__all__ = ["DeviceMemory", "MTLBuffer", "MTLHeap"]
+__all__ = ["DeviceMemory", "MTLBuffer", "MTLHeap", "heap_region"]
 
 _GRAIN = 256
 
@@ -27,8 +27,8 @@ class DeviceMemory:
     def __init__(self, start: int, size: int) -> None:
         self._holes: list[tuple[int, int]] = [(start, size)]
         self.start = start
-        self.high = start
-        """First address that was never used."""
+        self.in_use = 0
+        """Bytes that are taken."""
 
     def allocate(self, size: int) -> int:
         """Address of `size` bytes, 0 when there is no hole large enough."""
@@ -38,24 +38,15 @@ class DeviceMemory:
                 self._holes[index : index + 1] = (
                     [(start + size, room - size)] if room > size else []
                 )
-                self.high = max(self.high, start + size)
+                self.in_use += size
                 return start
         return 0
 
-    def take(self, address: int, size: int) -> bool:
-        """Takes a given range; False when it is not free."""
-        size = _round(size)
-        for index, (start, room) in enumerate(self._holes):
-            if start <= address and address + size <= start + room:
-                parts = [(start, address - start), (address + size, start + room - address - size)]
-                self._holes[index : index + 1] = [part for part in parts if part[1]]
-                self.high = max(self.high, address + size)
-                return True
-        return False
-
     def free(self, address: int, size: int) -> None:
         """Gives a range back."""
-        holes = sorted([*self._holes, (address, _round(size))])
+        size = _round(size)
+        self.in_use -= size
+        holes = sorted([*self._holes, (address, size)])
         merged = [holes[0]]
         for start, room in holes[1:]:
             last, length = merged[-1]

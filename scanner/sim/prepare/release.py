@@ -41,10 +41,9 @@ def prepare(
     work = root / f".work-{release}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    try:
-        _build(archive, release, work, root, native, progress)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+    _build(archive, release, work, root, native, progress)
+    # Kept until here, so that an interrupted preparation goes on where it stopped.
+    shutil.rmtree(work, ignore_errors=True)
     made = load(folder, native)
     assert made is not None
     return made
@@ -78,18 +77,19 @@ def _build(
     native: str,
     progress: Callable[[str], None],
 ) -> None:
-    progress(f"unpacking {archive.name}")
-    libraries = wheel.extract(archive, work)
+    identity = (archive.name, wheel.digest(archive))
+    libraries = _unpacked(archive, work, identity[1], progress)
     runtime = root / f"runtime-{native}" / _RUNTIME
     if not runtime.exists():
         progress("building the C++ runtime for arm64 macOS (once)")
-        _build_runtime(runtime, work)
-    progress("compiling the entry points")
-    glue = work / _GLUE
-    toolchain.build_glue(glue, work / "torch/include", release, work / "glue")
+        _finish(runtime, lambda to: toolchain.build_runtime(to, work / "runtime"))
+    glue = work / f"{native}-{_GLUE}"
+    if not glue.exists():
+        progress("compiling the entry points")
+        include = work / "torch/include"
+        _finish(glue, lambda to: toolchain.build_glue(to, include, release, work / "glue"))
     progress("running the static initialisers")
     order = [runtime, *libraries, glue]
-    identity = (archive.name, wheel.digest(archive))
     try:
         snapshot.build(order, root / release, release, identity, native)
     except Fault as error:
@@ -99,8 +99,22 @@ def _build(
         ) from error
 
 
-def _build_runtime(runtime: Path, work: Path) -> None:
-    runtime.parent.mkdir(parents=True, exist_ok=True)
-    partial = runtime.with_suffix(".part")
-    toolchain.build_runtime(partial, work / "runtime")
-    partial.replace(runtime)
+def _unpacked(
+    archive: Path, work: Path, identity: str, progress: Callable[[str], None]
+) -> list[Path]:
+    """The libraries of a wheel; unpacked again when the folder holds another wheel's."""
+    done = work / "unpacked"
+    if not done.is_file() or done.read_text() != identity:
+        progress(f"unpacking {archive.name}")
+        shutil.rmtree(work, ignore_errors=True)
+        wheel.extract(archive, work)
+        done.write_text(identity)
+    return [work / name for name in wheel.DYLIBS]
+
+
+def _finish(target: Path, make: Callable[[Path], None]) -> None:
+    """Makes a file that exists only when it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".part")
+    make(partial)
+    partial.replace(target)

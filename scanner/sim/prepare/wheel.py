@@ -15,12 +15,13 @@ import platformdirs
 
 from scanner.sim.prepare.errors import PrepareError
 
-__all__ = ["digest", "extract", "find"]
+__all__ = ["DYLIBS", "digest", "extract", "find"]
 
 _PLATFORMS = ("macosx_14_0_arm64", "macosx_11_0_arm64")
 _LAST_WITHOUT_CP312 = (2, 1)
 _RELEASE = re.compile(r"\d+\.\d+\.\d+")
-_DYLIBS = ("torch/lib/libc10.dylib", "torch/lib/libtorch_cpu.dylib")
+DYLIBS = ("torch/lib/libc10.dylib", "torch/lib/libtorch_cpu.dylib")
+"""In order of loading."""
 _HEADERS = "torch/include/"
 _CHUNK = 1 << 20
 
@@ -58,25 +59,24 @@ def digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def extract(wheel: Path, target: Path) -> list[Path]:
-    """Unpacks the libraries and the headers; returns the libraries in order of loading."""
+def extract(wheel: Path, target: Path) -> None:
+    """Unpacks the libraries and the headers."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = set(archive.namelist())
-            missing = [name for name in _DYLIBS if name not in names]
+            missing = [name for name in DYLIBS if name not in names]
             if missing:
                 raise PrepareError(
                     f"{wheel.name} holds no {missing[0]}: not a wheel for macOS",
                     remedy="Give the arm64 macOS wheel of a release.",
                 )
             for name in names:
-                if name in _DYLIBS or name.startswith(_HEADERS):
+                if name in DYLIBS or name.startswith(_HEADERS):
                     archive.extract(name, target)
     except zipfile.BadZipFile as error:
         raise PrepareError(
             f"{wheel} is damaged: {error}", remedy="Delete it, then prepare again."
         ) from error
-    return [target / name for name in _DYLIBS]
 
 
 def _download(release: str, folder: Path) -> None:
