@@ -19,8 +19,8 @@ from scanner.errors import UsageError
 
 if TYPE_CHECKING:
     from scanner.sim.executors import GraphExecutor, ShaderExecutor
+    from scanner.sim.gpu import Gpu
     from scanner.sim.machine.memory import Region
-    from scanner.sim.osenv.hardware import Gpu
     from scanner.sim.prepare.prepared import Prepared
     from scanner.sim.session import Session
 
@@ -71,7 +71,7 @@ def macos_version(text: str) -> tuple[int, int]:
 
 
 def _gpu(gpu: str | Gpu) -> Gpu:
-    from scanner.sim.osenv.hardware import CHIPS, chip
+    from scanner.sim.gpu import CHIPS, chip
 
     if not isinstance(gpu, str):
         return gpu

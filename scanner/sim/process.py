@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scanner.sim.executors import GraphExecutor, ShaderExecutor
+from scanner.sim.gpu import Gpu
+from scanner.sim.libraries import BundledLibrary, Loaded
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
 from scanner.sim.metal import install as metal
-from scanner.sim.metal.context import BundledLibrary, Context
+from scanner.sim.metal.context import Context
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import heap_region
 from scanner.sim.objc import foundation
 from scanner.sim.objc.runtime import Runtime
 from scanner.sim.osenv import accelerate, ctype, dyld, hardware, libc, libm, stdio
-from scanner.sim.osenv.dyld import Loaded
-from scanner.sim.osenv.hardware import Gpu
 
 __all__ = ["Machine", "Services", "Space", "serve"]
 

@@ -13,11 +13,11 @@ from scanner.sim import process, trace
 from scanner.sim.call import Call, SimTensor
 from scanner.sim.entry import ArgumentError, Description, EntryPoints, Raised
 from scanner.sim.executors import GraphExecutor, NoGraphs, NoShaders, ShaderExecutor
+from scanner.sim.gpu import Gpu
 from scanner.sim.machine.cpu import DEFAULT_BLOCKS, Cpu
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
-from scanner.sim.osenv.hardware import Gpu
 from scanner.sim.prepare.prepared import Prepared
 from scanner.sim.values import Arena, Argument, HostTensor, from_torch
 

@@ -8,17 +8,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scanner.sim.executors import Answer, Done, KernelSource, Launch, PipelineLimits
+from scanner.sim.gpu import Gpu
 from scanner.sim.graph import recording
+from scanner.sim.libraries import BundledLibrary
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
 from scanner.sim.metal import install as metal
-from scanner.sim.metal.context import BundledLibrary, Context
+from scanner.sim.metal.context import Context
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import heap_region
 from scanner.sim.objc import foundation
 from scanner.sim.objc.runtime import Runtime
-from scanner.sim.osenv.hardware import Gpu
 
 RETURN = 0xD65F03C0
 ADD_X0_X0_X1 = 0x8B010000

@@ -6,8 +6,8 @@ import pytest
 
 from scanner.sim import trace
 from scanner.sim.executors import Done, NotExecutable, PipelineLimits
+from scanner.sim.libraries import BundledLibrary
 from scanner.sim.machine.faults import MissingSelector
-from scanner.sim.metal.context import BundledLibrary
 from tests.sim.bench import Objects, new_objects
 
 SHARED = 0

@@ -5,11 +5,11 @@ import struct
 
 import pytest
 
+from scanner.sim.gpu import Gpu, chip
+from scanner.sim.libraries import Loaded
 from scanner.sim.machine.faults import Fault
 from scanner.sim.osenv import dyld, hardware, libc, libm, numerals, stdio
 from scanner.sim.osenv.ctype import CLASSES, tables
-from scanner.sim.osenv.dyld import Loaded
-from scanner.sim.osenv.hardware import Gpu, chip
 from scanner.sim.osenv.printf import Arguments, formatted
 from tests.sim.bench import Bench
 

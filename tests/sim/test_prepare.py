@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import struct
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -161,3 +162,13 @@ def test_names_of_kernels() -> None:
     assert kernel_names(library.ljust(start, b"\0") + listed) == ["add_half", "erf_float"]
     with pytest.raises(ValueError, match="not a Metal library"):
         kernel_names(b"ELF")
+
+
+def test_listing_needs_no_emulator() -> None:
+    """unicorn is GPL: only the process that emulates may load it."""
+    code = (
+        "import sys, scanner.sim.host, scanner.sim.gpu, scanner.sim.prepare.release;"
+        "assert not {'unicorn', 'llvmlite', 'torch'} & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

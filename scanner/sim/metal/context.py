@@ -4,25 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scanner.sim.gpu import Gpu
+from scanner.sim.libraries import BundledLibrary
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import DeviceMemory, MTLBuffer
 from scanner.sim.objc.methods import Object
 from scanner.sim.objc.runtime import Runtime
-from scanner.sim.osenv.hardware import Gpu
 
-__all__ = ["BundledLibrary", "Context"]
-
-
-@dataclass(frozen=True)
-class BundledLibrary:
-    """A compiled Metal library inside a dylib."""
-
-    name: str
-    """Section: `metal_basic`."""
-    start: int
-    size: int
-    kernels: frozenset[str]
+__all__ = ["Context"]
 
 
 @dataclass

@@ -6,7 +6,8 @@ import struct
 from typing import Any
 
 from scanner.sim.executors import KernelSource
-from scanner.sim.metal.context import BundledLibrary, Context
+from scanner.sim.libraries import BundledLibrary
+from scanner.sim.metal.context import Context
 from scanner.sim.objc.collections import NSArray
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Object, Result, method

@@ -4,26 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import msgspec
-
+from scanner.sim.libraries import Loaded
 from scanner.sim.machine.cpu import Cpu, Handler
 
-__all__ = ["Loaded", "imports"]
-
-
-class Loaded(msgspec.Struct, frozen=True):
-    """A library in memory. Section places are (library-relative address, size)."""
-
-    name: str
-    base: int
-    size: int
-    sections: dict[str, tuple[int, int]]
-    """`segment,section` → place."""
-
-    def section(self, segment: str, name: str) -> tuple[int, int]:
-        """Absolute address and size; (0, 0) when there is none."""
-        address, size = self.sections.get(f"{segment},{name}", (0, 0))
-        return (self.base + address, size) if size else (0, 0)
+__all__ = ["imports"]
 
 
 def imports(libraries: Sequence[Loaded], allocate: Callable[[int], int]) -> dict[str, Handler]:

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
-from scanner.sim.metal.context import BundledLibrary
-from scanner.sim.osenv.dyld import Loaded
+from scanner.sim.libraries import BundledLibrary, Loaded
 from scanner.sim.prepare.errors import PrepareError
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scanner.sim.machine.faults import Fault
-from scanner.sim.prepare import snapshot, toolchain, wheel
+from scanner.sim.prepare import toolchain, wheel
 from scanner.sim.prepare.errors import PrepareError
 from scanner.sim.prepare.prepared import Prepared, cache_folder, load, prepared_releases
 
@@ -89,6 +89,9 @@ def _build(
         include = work / "torch/include"
         _finish(glue, lambda to: toolchain.build_glue(to, include, release, work / "glue"))
     progress("running the static initialisers")
+    # The emulator is loaded only here: see the licence note in docs/simulator.md.
+    from scanner.sim.prepare import snapshot
+
     order = [runtime, *libraries, glue]
     try:
         snapshot.build(order, root / release, release, identity, native)

@@ -11,12 +11,12 @@ import msgspec
 
 from scanner.sim import process
 from scanner.sim.executors import NoGraphs, NoShaders
+from scanner.sim.gpu import Gpu
+from scanner.sim.libraries import Loaded
 from scanner.sim.loader import link
 from scanner.sim.machine.cpu import Cpu
 from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory
-from scanner.sim.osenv.dyld import Loaded
-from scanner.sim.osenv.hardware import Gpu
 from scanner.sim.prepare.metallib import kernel_names
 from scanner.sim.prepare.prepared import FORMAT, MANIFEST, Library, Manifest, Part
 
