@@ -14,7 +14,7 @@ from .protocol import Description, Done, Refused, RegionInfo, Reply, Request, Se
 
 __all__ = ["Client", "WorkerLostError"]
 
-_GRACE = 60.0
+_GRACE = 180.0
 """Seconds beyond a launch's own budget: compiling, and the worker's start, on a busy machine."""
 _SLOWNESS = 4.0
 """Wall time that a second of processor time may take."""

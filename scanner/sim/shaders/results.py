@@ -38,6 +38,17 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     length: int = 0
     """Bytes of the binding."""
 
+    def __str__(self) -> str:
+        times = "" if self.count == 1 else f" ({self.count} times)"
+        if self.kind == "division":
+            return f"divides an integer by zero{times}"
+        verb = "reads" if self.kind == "read" else "writes"
+        if self.argument >= 0:
+            where = f"buffer {self.argument} ({self.name}, {self.length} bytes)"
+        else:
+            where = f"array {self.name}" if self.name else "memory it has no buffer for"
+        return f"{verb} outside {where} at byte {self.offset}{times}"
+
 
 class Findings(msgspec.Struct, frozen=True, tag="findings"):
     """The kernel ran; accesses out of bounds read zero or were dropped."""

@@ -11,6 +11,7 @@ import pytest
 
 from scanner.sim.shaders.executor import Executor
 from scanner.sim.shaders.memory import create_region, merge, release_region
+from scanner.sim.shaders.protocol import Description
 from scanner.sim.shaders.results import Finding, Findings, NotExecutable, Ran
 from scanner.sim.trace import Binding, Launch
 from tests.sim.shaders.air import (
@@ -50,6 +51,12 @@ BACK = (
     "  %q = getelementptr i32, ptr addrspace(1) %out, i64 -1\n"
     "  store i32 8, ptr addrspace(1) %q\n  ret void"
 )
+ARRAY = "@local = internal addrspace(3) global [64 x float] undef"
+LOCAL = (
+    "  %j = zext i32 %i to i64\n"
+    "  %p = getelementptr [64 x float], ptr addrspace(3) @local, i64 0, i64 %j\n"
+    "  store float 1.0, ptr addrspace(3) %p\n  ret void"
+)
 UNKNOWN = "  %x = call float @air.unheard_of.f32(float 1.0)\n  ret void"
 OUT = [buffer("out", 0), GRID]
 
@@ -68,6 +75,7 @@ def section(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "follow": module("follow", OUT, FOLLOW),
             "count": module("count", [buffer("out", 0), GROUP], COUNT),
             "unknown": unknown,
+            "limited": module("limited", OUT, LOCAL, top=ARRAY, max_threads=256),
             "back": module("back", OUT, BACK),
         },
     )
@@ -121,6 +129,13 @@ def test_an_impossible_threadgroup(executor: Executor, group: int) -> None:
     result = executor.run(launch("abs", 10, group))
     assert isinstance(result, NotExecutable)
     assert "threadgroup" in result.reason
+
+
+def test_a_kernel_describes_itself(executor: Executor) -> None:
+    known = executor.describe("limited")
+    assert isinstance(known, Description)
+    assert (known.max_threads, known.static_memory) == (256, 256)
+    assert known.buffers == (0,)
 
 
 def test_in_place_and_overlapping_bindings_share_their_copy(executor: Executor) -> None:
