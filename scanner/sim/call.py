@@ -48,4 +48,6 @@ class Call(msgspec.Struct, frozen=True):
     """Graphs and kernels as they were handed to the executor."""
     fallbacks: tuple[str, ...] = ()
     """Operators that were computed on the CPU."""
+    routines: tuple[str, ...] = ()
+    """LAPACK routines that the release called on the CPU: a fallback that no registration shows."""
     seconds: float = 0.0

@@ -99,7 +99,7 @@ def serve(
         **libm.imports(),
         **dyld.imports(libraries, imports.allocate),
         **hardware.imports(gpu, macos),
-        **accelerate.imports(imports.functions),
+        **accelerate.imports(imports.functions, recorder.routines.append),
         **runtime.imports(),
         **metal.install(context),
         **_observers(recorder),

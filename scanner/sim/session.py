@@ -274,5 +274,6 @@ class Session:
             findings=tuple(recorder.findings),
             runs=tuple(recorder.runs),
             fallbacks=tuple(recorder.fallbacks),
+            routines=tuple(recorder.routines),
             **rest,
         )

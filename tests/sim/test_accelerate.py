@@ -24,6 +24,7 @@ def test_eigenvalues_through_pointers(bench: Bench) -> None:
     matrix = bench.put(np.array([[2, 1], [1, 2]], np.float32).tobytes())
     values, work, iwork = (bench.put(bytes(256)) for _ in range(3))
     info = number(bench, -1)
+    used: list[str] = []
     arguments = [
         bench.text("N"),
         bench.text("U"),
@@ -37,26 +38,27 @@ def test_eigenvalues_through_pointers(bench: Bench) -> None:
         number(bench, 64),
         info,
     ]
-    bench.serve(imports(["_ssyevd_"])["_ssyevd_"], *arguments)
+    bench.serve(imports(["_ssyevd_"], used.append)["_ssyevd_"], *arguments)
     assert np.frombuffer(bench.memory.read(values, 8), np.float32).tolist() == pytest.approx([1, 3])
     assert bench.memory.u32(info) == 0
+    assert used == ["ssyevd"]
 
 
 def test_routines_that_return_a_number(bench: Bench) -> None:
     vector = bench.put(np.array([1, 2, 3], np.float64).tobytes())
     one, three = number(bench, 1), number(bench, 3)
-    bench.serve(imports(["_ddot_"])["_ddot_"], three, vector, one, vector, one)
+    bench.serve(imports(["_ddot_"], [].append)["_ddot_"], three, vector, one, vector, one)
     assert bench.cpu.d(0) == 14.0
 
 
 def test_complex_dot_products_are_stored(bench: Bench) -> None:
     vector = bench.put(np.array([1 + 1j, 0, 2j], np.complex64).tobytes())
     out = bench.words(0)
-    handler = imports([])["_cblas_cdotc_sub"]
+    handler = imports([], [].append)["_cblas_cdotc_sub"]
     bench.serve(handler, 2, vector, 2, vector, 2, out)
     assert np.frombuffer(bench.memory.read(out, 8), np.complex64)[0] == 6
 
 
 def test_an_unknown_routine_is_named(bench: Bench) -> None:
     with pytest.raises(Fault, match="snothing_ of Accelerate is not imitated"):
-        bench.serve(imports(["_snothing_"])["_snothing_"])
+        bench.serve(imports(["_snothing_"], [].append)["_snothing_"])

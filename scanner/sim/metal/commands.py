@@ -155,8 +155,9 @@ class ComputeEncoder(Object):
             self._bindings.pop(("argument", index), None)
             return
         address = self._context.cpu.memory.host(buffer.contents_at) + offset
+        length = buffer.size - offset
         self._bind(
-            Binding(index=index, kind="buffer", address=address, length=buffer.size - offset)
+            Binding(index=index, kind="buffer", address=address, length=length, before=offset)
         )
 
     @method("setBufferOffset:atIndex:")

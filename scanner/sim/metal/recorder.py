@@ -35,6 +35,8 @@ class Recorder:
         self.warnings: list[str] = []
         self.fallbacks: list[str] = []
         """Operators that were handed to the CPU."""
+        self.routines: list[str] = []
+        """LAPACK and BLAS routines that ran on the CPU."""
         self.runs: list[recording.GraphRun | recording.KernelRun] = []
         self._depth = 0
         self._path: list[str] = []
@@ -44,11 +46,12 @@ class Recorder:
         for kept in (self.events, self.refused, self.findings, self.warnings, self.fallbacks):
             kept.clear()
         self.runs.clear()
+        self.routines.clear()
         self._path.clear()
 
     def path(self) -> trace.Outcome:
         """Where the results come from, if nothing is raised."""
-        if self.fallbacks:
+        if self.fallbacks or self.routines:
             return "fallback"
         graph = any(isinstance(event, trace.GraphRun) for event in self.events)
         return "native-graph" if graph else "native-shader"

@@ -40,14 +40,18 @@ def is_fortran(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name.endswith("_")
 
 
-def imports(names: Iterable[str]) -> dict[str, Handler]:
-    """Handlers for those of the imported names that are Fortran routines or dot products."""
-    found = {name: _fortran(name.strip("_")) for name in names if is_fortran(name)}
+def imports(names: Iterable[str], used: Callable[[str], None]) -> dict[str, Handler]:
+    """Handlers for those of the imported names that are Fortran routines or dot products.
+
+    `used` is told each routine that is called.
+    """
+    found = {name: _fortran(name.strip("_"), used) for name in names if is_fortran(name)}
     return found | {name: _dot(*rest) for name, rest in _CBLAS_DOT.items()}
 
 
-def _fortran(routine: str) -> Handler:
+def _fortran(routine: str, used: Callable[[str], None]) -> Handler:
     def serve(cpu: Cpu) -> None:
+        used(routine)
         native, count, kind = _routine(routine)
         result = native(*[_host(cpu, _argument(cpu, index)) for index in range(count)])
         if kind == "s":
