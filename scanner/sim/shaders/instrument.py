@@ -11,6 +11,7 @@ where low and high bound the argument that %p was made of.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 import msgspec
 
@@ -61,10 +62,30 @@ class Instrumented(msgspec.Struct, frozen=True):
     atomic: bool
 
 
+class _Array(NamedTuple):
+    """A module's array in threadgroup (3) or constant (2) memory."""
+
+    space: int
+    kind: str
+
+
+def _arrays(text: str) -> dict[str, _Array]:
+    """The arrays of a module by name, with their LLVM types."""
+    pattern = r"^(@[\w.$-]+) = .*?addrspace\((\d)\) (?:global|constant) (\[.*?\]+|<[^>]*>|[\w%.]+) "
+    return {m[1]: _Array(int(m[2]), m[3]) for m in re.finditer(pattern, text, re.M)}
+
+
 class _Rewriter:
     """Goes through the lines of one kernel function."""
 
-    def __init__(self, kernel: Kernel, lines: list[str], names: list[str], check: bool) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        lines: list[str],
+        names: list[str],
+        arrays: dict[str, _Array],
+        check: bool,
+    ) -> None:
         self.sites: list[Site] = []
         self.helpers: set[str] = set()
         self.cooperative = self.atomic = False
@@ -72,12 +93,7 @@ class _Rewriter:
         self._buffers = {names[a.position]: i for i, a in enumerate(kernel.buffers)}
         self._arguments = kernel.buffers
         self._tracer = trace_pointers(lines, set(self._buffers))
-        self._globals: dict[str, str] = {}
-
-    def add_globals(self, text: str) -> None:
-        """Notes the types of the module's arrays."""
-        pattern = r"^(@[\w.$-]+) = .*?(?:global|constant) (\[.*?\]+|<[^>]*>|[\w%.]+) "
-        self._globals = dict(re.findall(pattern, text, re.M))
+        self._arrays = arrays
 
     def _site(self, kind: str, root: Root | None = None, size: str = "") -> int:
         argument, name = -1, root.name if root else ""
@@ -92,21 +108,15 @@ class _Rewriter:
         if root.kind == "argument":
             slot = self._buffers[root.name]
             return f"%opscan.low{slot}", f"%opscan.high{slot}"
-        kind = self._globals.get(root.name)
-        if root.kind == "global" and kind and root.varying:
-            space = "ptr addrspace(3)" if self._is_threadgroup(root.name) else "ptr addrspace(2)"
-            end = f"getelementptr ({kind}, {space} {root.name}, i64 1)"
-            return f"ptrtoint ({space} {root.name} to i64)", f"ptrtoint ({space} {end} to i64)"
+        array = self._arrays.get(root.name)
+        if root.kind == "global" and array and root.varying:
+            start = f"ptr addrspace({array.space}) {root.name}"
+            end = f"getelementptr ({array.kind}, {start}, i64 1)"
+            return (
+                f"ptrtoint ({start} to i64)",
+                f"ptrtoint (ptr addrspace({array.space}) {end} to i64)",
+            )
         return None
-
-    def _is_threadgroup(self, name: str) -> bool:
-        return name not in self._constants
-
-    _constants: frozenset[str] = frozenset()
-
-    def note_constants(self, text: str) -> None:
-        """Notes which arrays lie in constant memory."""
-        self._constants = frozenset(re.findall(r"^(@[\w.$-]+) = .*addrspace\(2\)", text, re.M))
 
     def _guard(self, pointer: str, space: int, name: str, size: str, write: int) -> tuple[str, str]:
         """(lines before the access, name of the pointer to use)."""
@@ -254,9 +264,7 @@ def instrument(text: str, kernel: Kernel, *, check: bool) -> Instrumented:
     end = text.index("\n}", start.end())
     lines = text[start.end() : end].split("\n")
     names = [p.split()[-1] for p in ir.parameters(text, kernel.symbol)]
-    rewriter = _Rewriter(kernel, lines, names, check)
-    rewriter.add_globals(text)
-    rewriter.note_constants(text)
+    rewriter = _Rewriter(kernel, lines, names, _arrays(text), check)
     body = [rewriter.rewrite(line) for line in lines]
     first = next(i for i, line in enumerate(body) if line.startswith("  "))
     if check:
