@@ -188,6 +188,8 @@ class Session:
             self._shaders,
             self._graphs,
         )
+        heap_end = manifest.symbols["_opscan_heap_end"]
+        self._memory.set_u64(heap_end, self._machine.space.heap.end)
         arena = Arena(self._memory, imports.allocate(_ARENA), _ARENA)
         self._entries = EntryPoints(self._machine.cpu, manifest.symbols, arena)
 

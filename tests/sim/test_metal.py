@@ -7,7 +7,7 @@ import pytest
 from scanner.sim import trace
 from scanner.sim.executors import Done, NotExecutable, PipelineLimits
 from scanner.sim.libraries import BundledLibrary
-from scanner.sim.machine.faults import MissingSelector
+from scanner.sim.machine.faults import Fault, MissingSelector
 from tests.sim.bench import Objects, new_objects
 
 SHARED = 0
@@ -74,8 +74,9 @@ def test_memory_in_use_is_counted(objects: Objects) -> None:
     assert objects.send_raw(device(objects), "currentAllocatedSize") == before
 
 
-def test_memory_that_is_not_there_is_nil(objects: Objects) -> None:
-    assert buffer(objects, 1 << 40) == 0
+def test_memory_that_is_not_there_is_our_limit(objects: Objects) -> None:
+    with pytest.raises(Fault, match="1099511627776 bytes of device memory"):
+        buffer(objects, 1 << 40)
 
 
 def test_a_launch_has_its_arguments_and_host_addresses(objects: Objects) -> None:

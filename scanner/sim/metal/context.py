@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scanner.sim.gpu import Gpu
 from scanner.sim.libraries import BundledLibrary
 from scanner.sim.machine.cpu import Cpu
+from scanner.sim.machine.faults import Fault
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import DeviceMemory, MTLBuffer
 from scanner.sim.objc.methods import Object
@@ -27,20 +28,27 @@ class Context:
     macos: tuple[int, int]
     libraries: tuple[BundledLibrary, ...]
 
-    def buffer(self, size: int) -> MTLBuffer | None:
-        """A buffer of its own, nil when the memory is exhausted."""
+    def take(self, size: int) -> int:
+        """Address of device memory; Fault beyond what the simulator allows.
+
+        A release checks the device's limits by itself, so that this is never its own error.
+        """
         address = self.memory.allocate(size)
         if not address:
-            return None
+            raise Fault(f"{size} bytes of device memory are more than the simulator allows")
+        return address
+
+    def buffer(self, size: int) -> MTLBuffer:
+        """A buffer of its own."""
+        address = self.take(size)
         self.recorder.allocate(size)
         return MTLBuffer(address, size, self._give_back)
 
     def scratch(self, data: bytes) -> int:
         """Address of a copy of argument bytes; not traced as an allocation."""
-        address = self.memory.allocate(max(len(data), 16))
-        if address:
-            self.cpu.memory.write(address, data)
-            self._scratch.append((address, max(len(data), 16)))
+        address = self.take(max(len(data), 16))
+        self.cpu.memory.write(address, data)
+        self._scratch.append((address, max(len(data), 16)))
         return address
 
     def __post_init__(self) -> None:

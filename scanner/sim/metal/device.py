@@ -79,11 +79,9 @@ class MTLDevice(Object):
 
     @method("newHeapWithDescriptor:")
     def heap(self, message: Message) -> Result:
-        """A heap of the descriptor's size, nil when the memory is exhausted."""
+        """A heap of the descriptor's size."""
         size = int(message.object(0).properties.get("size", 0))
-        start = self._context.memory.allocate(size)
-        if not start:
-            return None
+        start = self._context.take(size)
         return MTLHeap(start, size, self._context.recorder, self._context.memory)
 
     @method("newBufferWithLength:options:")
@@ -95,9 +93,8 @@ class MTLDevice(Object):
     def buffer_with_bytes(self, message: Message) -> Result:
         """A buffer with a copy of memory."""
         made = self._context.buffer(message.word(1))
-        if made is not None:
-            memory = message.cpu.memory
-            memory.write(made.contents_at, memory.read(message.word(0), message.word(1)))
+        memory = message.cpu.memory
+        memory.write(made.contents_at, memory.read(message.word(0), message.word(1)))
         return made
 
     @method("newBufferWithBytesNoCopy:length:options:deallocator:")

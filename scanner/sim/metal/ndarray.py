@@ -119,8 +119,6 @@ class NDArray(Object):
         for length in view.shape:
             size *= length
         buffer = self._context.buffer(size)
-        if buffer is None:
-            return None
         self.view = replace(view, address=buffer.contents_at, room=buffer.size)
         return self
 
