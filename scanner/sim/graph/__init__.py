@@ -1,0 +1,1 @@
+"""MPSGraph as data: what the host code built and ran."""

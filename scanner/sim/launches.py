@@ -1,0 +1,80 @@
+"""Fits the shader executor to what the host side asks of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scanner.sim import executors, trace
+from scanner.sim.executors import Answer, KernelSource, NotExecutable, PipelineLimits
+from scanner.sim.machine.memory import Region
+from scanner.sim.prepare.prepared import Prepared
+from scanner.sim.shaders import executor as shaders
+from scanner.sim.shaders import results
+from scanner.sim.shaders.memory import SharedRegion
+from scanner.sim.shaders.protocol import Description
+
+__all__ = ["Shaders"]
+
+
+class Shaders:
+    """Runs kernels of the bundled libraries; refuses those compiled at run time.
+
+    One executor a library, started when first needed.
+    """
+
+    def __init__(self, prepared: Prepared, region: Region, cache: Path, workers: int = 1) -> None:
+        self._prepared = prepared
+        self._region = SharedRegion(region.descriptor, region.host, region.size)
+        self._cache = cache
+        self._workers = workers
+        self._executors: dict[str, shaders.Executor] = {}
+
+    def close(self) -> None:
+        """Ends the workers."""
+        for executor in self._executors.values():
+            executor.close()
+        self._executors.clear()
+
+    def limits(self, kernel: KernelSource) -> PipelineLimits:
+        """What the kernel says about its threadgroups."""
+        if kernel.source is not None or kernel.constants:
+            return PipelineLimits()
+        description = self._executor(kernel.library).describe(kernel.name)
+        if isinstance(description, Description):
+            return PipelineLimits(getattr(description, "max_threads", None))
+        return PipelineLimits()
+
+    def run(self, launch: executors.Launch) -> Answer:
+        """Runs one kernel over its whole grid."""
+        kernel = launch.kernel
+        if kernel.source is not None:
+            return NotExecutable(f"{kernel.name} is compiled at run time")
+        if kernel.constants:
+            return NotExecutable(f"{kernel.name} has function constants")
+        outcome = self._executor(kernel.library).run(_traced(launch))
+        if isinstance(outcome, results.NotExecutable):
+            return NotExecutable(outcome.reason)
+        if isinstance(outcome, results.Findings):
+            return executors.Done(tuple(str(finding) for finding in outcome.findings))
+        return executors.Done()
+
+    def _executor(self, library: str) -> shaders.Executor:
+        if library not in self._executors:
+            section = self._prepared.library_file(library)
+            self._executors[library] = shaders.Executor(
+                section,
+                self._cache / self._prepared.release,
+                regions=[self._region],
+                workers=self._workers,
+            )
+        return self._executors[library]
+
+
+def _traced(launch: executors.Launch) -> trace.Launch:
+    return trace.Launch(
+        kernel=launch.kernel.name,
+        grid=launch.grid,
+        threadgroup=launch.threadgroup,
+        mode="threads" if launch.mode == "threads" else "threadgroups",
+        bindings=launch.bindings,
+    )

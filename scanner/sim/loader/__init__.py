@@ -1,0 +1,1 @@
+"""A small dynamic linker for arm64 Mach-O libraries."""

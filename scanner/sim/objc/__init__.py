@@ -1,0 +1,1 @@
+"""An imitation of the Objective-C runtime and of the parts of Foundation that are used."""

@@ -1,0 +1,1 @@
+"""The operating system that emulated code finds: libc, libm, dyld, IOKit, Accelerate."""

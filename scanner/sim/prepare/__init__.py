@@ -1,0 +1,1 @@
+"""From a published wheel to a snapshot that opens in a second."""

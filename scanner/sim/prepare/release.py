@@ -1,0 +1,123 @@
+"""Prepares a release: wheel, libraries, entry points, snapshot. Each step is kept when done."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from scanner.sim.machine.faults import Fault
+from scanner.sim.prepare import toolchain, wheel
+from scanner.sim.prepare.errors import PrepareError
+from scanner.sim.prepare.prepared import Prepared, cache_folder, load, prepared_releases
+
+__all__ = ["list_prepared", "prepare", "remove"]
+
+_RUNTIME = "libruntime.dylib"
+_GLUE = "libglue.dylib"
+
+
+def _silent(step: str) -> None:
+    del step
+
+
+def prepare(
+    release: str,
+    root: Path | None = None,
+    progress: Callable[[str], None] = _silent,
+    wheel_path: Path | None = None,
+) -> Prepared:
+    """The prepared release, made if it is not there: two to three minutes the first time.
+
+    `progress` is told what is being done. Raises PrepareError.
+    """
+    root = root or cache_folder()
+    native = toolchain.native_digest()
+    folder = root / release
+    found = load(folder, native)
+    if found is not None:
+        return found
+    archive = wheel_path or wheel.find(release)
+    work = root / f".work-{release}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    _build(archive, release, work, root, native, progress)
+    # Kept until here, so that an interrupted preparation goes on where it stopped.
+    shutil.rmtree(work, ignore_errors=True)
+    made = load(folder, native)
+    assert made is not None
+    return made
+
+
+def list_prepared(root: Path | None = None) -> list[Prepared]:
+    """All usable prepared releases."""
+    root = root or cache_folder()
+    native = toolchain.native_digest()
+    found = []
+    for name in prepared_releases(root):
+        try:
+            known = load(root / name, native)
+        except PrepareError:
+            continue
+        if known is not None:
+            found.append(known)
+    return found
+
+
+def remove(release: str, root: Path | None = None) -> None:
+    """Deletes a prepared release."""
+    shutil.rmtree((root or cache_folder()) / release, ignore_errors=True)
+
+
+def _build(
+    archive: Path,
+    release: str,
+    work: Path,
+    root: Path,
+    native: str,
+    progress: Callable[[str], None],
+) -> None:
+    identity = (archive.name, wheel.digest(archive))
+    libraries = _unpacked(archive, work, identity[1], progress)
+    runtime = root / f"runtime-{native}" / _RUNTIME
+    if not runtime.exists():
+        progress("building the C++ runtime for arm64 macOS (once)")
+        _finish(runtime, lambda to: toolchain.build_runtime(to, work / "runtime"))
+    glue = work / f"{native}-{_GLUE}"
+    if not glue.exists():
+        progress("compiling the entry points")
+        include = work / "torch/include"
+        _finish(glue, lambda to: toolchain.build_glue(to, include, release, work / "glue"))
+    progress("running the static initialisers")
+    # The emulator is loaded only here: see the licence note in docs/simulator.md.
+    from scanner.sim.prepare import snapshot
+
+    order = [runtime, *libraries, glue]
+    try:
+        snapshot.build(order, root / release, release, identity, native)
+    except Fault as error:
+        raise PrepareError(
+            f"torch {release} could not be started: {error.reason}",
+            remedy="Report this; releases from 2.9 on are expected to work.",
+        ) from error
+
+
+def _unpacked(
+    archive: Path, work: Path, identity: str, progress: Callable[[str], None]
+) -> list[Path]:
+    """The libraries of a wheel; unpacked again when the folder holds another wheel's."""
+    done = work / "unpacked"
+    if not done.is_file() or done.read_text() != identity:
+        progress(f"unpacking {archive.name}")
+        shutil.rmtree(work, ignore_errors=True)
+        wheel.extract(archive, work)
+        done.write_text(identity)
+    return [work / name for name in wheel.DYLIBS]
+
+
+def _finish(target: Path, make: Callable[[Path], None]) -> None:
+    """Makes a file that exists only when it is complete."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".part")
+    make(partial)
+    partial.replace(target)

@@ -1,0 +1,1 @@
+"""What the `air.*` functions that kernels call mean: one classified lowering each."""
