@@ -66,8 +66,8 @@ def run_case(
         if isinstance(operands, Unbuildable):
             result = CaseResult(op=call.op, status="unknown", reason=str(operands))
         else:
-            case = _Case(schema, call, device, options, operands)
-            result = case.run(gradient=name in {CAPTURED, DRAWN})
+            plain = name in {CAPTURED, DRAWN}
+            result = _Case(schema, call, device, options, operands, plain=plain).run()
         # Adversarial values that the reference itself refuses say nothing.
         if result.status == "unknown" and worst is not None:
             continue
@@ -87,15 +87,34 @@ class _Case:
     """One configuration with one set of values."""
 
     def __init__(
-        self, schema: Schema, call: OpCall, device: Device, options: Options, operands: Operands
+        self,
+        schema: Schema,
+        call: OpCall,
+        device: Device,
+        options: Options,
+        operands: Operands,
+        *,
+        plain: bool,
     ) -> None:
         self._device = device
         self._options = options
         self._standard = standard_of(schema, call)
-        self._expected = Expected(schema, call, operands, self._standard, widest=options.widest)
+        self._plain = plain
+        self._expected = self._expecting(schema, call, operands)
 
-    def run(self, *, gradient: bool) -> CaseResult:
-        """`gradient` only where values are ordinary: of equal ones, any may receive it."""
+    def _expecting(self, schema: Schema, call: OpCall, operands: Operands) -> Expected:
+        return Expected(
+            schema,
+            call,
+            operands,
+            self._standard,
+            widest=self._options.widest,
+            adversarial=not self._plain,
+        )
+
+    def run(self) -> CaseResult:
+        """Everything that is asked for; gradients only of plain values, since among equal ones
+        any may receive them."""
         reference = self._expected.cpu
         if reference.error is not None:
             # The device may still crash on it, but what it should do is not known.
@@ -107,7 +126,7 @@ class _Case:
         error = self._repeat(first, found)
         if error is not None:
             return self._raised(error)
-        return self._concluded(found, gradient=gradient)
+        return self._concluded(found)
 
     def _judge(self, run: Attempt) -> Judgement:
         """Devices may take subnormal numbers for zero: then that is the configuration."""
@@ -116,9 +135,7 @@ class _Case:
         without = None if found.passed else flushed(expected.operands)
         if without is None:
             return found
-        other = Expected(
-            expected.schema, expected.call, without, self._standard, widest=self._options.widest
-        )
+        other = self._expecting(expected.schema, expected.call, without)
         again = judge(other, run) if other.cpu.error is None else found
         harmed = {"input-clobbered", "out-of-bounds"}
         again.detections = [d for d in again.detections if d.kind not in harmed]
@@ -166,7 +183,7 @@ class _Case:
                 message = f"{count} of {ours.numel()} elements were never written"
                 yield Detection(kind="unwritten", where=name, message=message)
 
-    def _concluded(self, found: Judgement, *, gradient: bool) -> CaseResult:
+    def _concluded(self, found: Judgement) -> CaseResult:
         if not found.passed:
             if not self._expected.reproducible:
                 return self._result("unknown", reason="the CPU reference is not reproducible")
@@ -175,7 +192,8 @@ class _Case:
         if self._standard.kind == "undefined":
             reason = "its values are undefined by contract; dtype, shape and strides agree"
             return self._result("skipped", reason=reason, found=found)
-        if not gradient or not self._options.gradients or not self._standard.compares_values:
+        wanted = self._plain and self._options.gradients
+        if not wanted or not self._standard.compares_values:
             return self._result("native", found=found)
         product, more = check_gradient(self._device, self._expected)
         found.detections.extend(more)

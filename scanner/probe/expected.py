@@ -10,7 +10,7 @@ from torch import Tensor
 from scanner.probe.rebuild import Operands, dtype_of, over_storages
 from scanner.probe.reference import Results, evaluate, lifted, raise_operands
 from scanner.probe.schema import Schema
-from scanner.probe.standards import Standard, unit
+from scanner.probe.standards import Standard, private_outputs, unit
 from scanner.records import OpCall
 
 __all__ = ["Expected", "copied", "dense", "flushed", "perturbed", "same_bits"]
@@ -19,15 +19,26 @@ _PERTURBATIONS = 2
 
 
 class Expected:
-    """What one configuration with given operands should give; the operands are never changed."""
+    """What one configuration with given operands should give; the operands are never changed.
+
+    `adversarial` operands hold infinities and NaN that no step would.
+    """
 
     def __init__(
-        self, schema: Schema, call: OpCall, operands: Operands, standard: Standard, *, widest: int
+        self,
+        schema: Schema,
+        call: OpCall,
+        operands: Operands,
+        standard: Standard,
+        *,
+        widest: int,
+        adversarial: bool = False,
     ) -> None:
         self.schema = schema
         self.call = call
         self.operands = operands
         self.standard = standard
+        self.adversarial = adversarial
         self._widest = widest
         self._moved: dict[str, Tensor] | None = None
 
@@ -58,12 +69,6 @@ class Expected:
         return None if results.error is not None else results
 
     @cached_property
-    def finite_inputs(self) -> bool:
-        """Whether no input holds an infinity or NaN."""
-        floating = (t for t in self.operands.tensors if t.is_floating_point() or t.is_complex())
-        return all(bool(dense(tensor).isfinite().all()) for tensor in floating)
-
-    @cached_property
     def magnitude(self) -> float:
         """The largest finite number among the floating inputs; one without any."""
         floating = (t for t in self.operands.tensors if t.is_floating_point() or t.is_complex())
@@ -76,10 +81,11 @@ class Expected:
         if not self.standard.compares_values:
             return True
         again = evaluate(self.schema, self.call, copied(self.operands).tensors)
-        first = self.cpu.outputs
+        first, hidden = self.cpu.outputs, private_outputs(self.schema, self.call)
         return again.error is not None or all(
             name in first and same_bits(dense(first[name]), dense(value))
             for name, value in again.outputs.items()
+            if name not in hidden
         )
 
     @property
@@ -162,7 +168,7 @@ def flushed(operands: Operands) -> Operands | None:
         tiny = torch.finfo(storage.dtype).smallest_normal if floating else 0.0
         storages.append(storage.masked_fill(storage.abs() < tiny, 0.0) if floating else storage)
     pairs = zip(storages, operands.storages, strict=True)
-    if all(torch.equal(new.nan_to_num(), old.nan_to_num()) for new, old in pairs):
+    if all(new is old or same_bits(new, old) for new, old in pairs):
         return None
     return over_storages(operands, [storage.clone() for storage in storages])
 

@@ -165,7 +165,8 @@ def _through_invariants(
     """Factorisations are compared by what they factor."""
     family, given = expected.schema.family, expected.call.attributes
     try:
-        ours = invariants(family, {name: pair[0] for name, pair in pairs.items()}, given)
+        mine = {name: pair[0].to(pair[1].dtype) for name, pair in pairs.items()}
+        ours = invariants(family, mine, given)
     except RuntimeError:
         return False  # no factors at all: held against the CPU's, they fail as they are
     theirs = invariants(family, {name: pair[1] for name, pair in pairs.items()}, given)
@@ -217,7 +218,7 @@ def compared(
         moved=partial(expected.moved, name) if right is not None else lambda: None,
         magnitude=lambda: expected.magnitude,
         dtype=expected.cpu.outputs.get(name, theirs).dtype,
-        spreads=standard.kind not in _LOCAL and not expected.finite_inputs,
+        spreads=standard.kind not in _LOCAL and expected.adversarial,
     )
     return compare(name, ours, theirs, right, standard, context)
 

@@ -108,6 +108,12 @@ def test_factors_that_are_none_are_wrong_not_an_error() -> None:
     assert run_case(configuration, Spoiled(zeroed), QUICK).status == "wrong"
 
 
+def test_factors_of_another_kind_are_wrong_not_an_error() -> None:
+    configuration = call("aten::linalg_eig", spec(shape=(5, 5)))
+    real = Spoiled(lambda tensor: torch.view_as_real(tensor)[..., 0])
+    assert run_case(configuration, real, QUICK).status == "wrong"
+
+
 def test_eigenvalues_are_compared_in_order() -> None:
     matrix = torch.diag(torch.tensor([1.0, 2.0, 3.0]))
     values, vectors = torch.linalg.eig(matrix)

@@ -80,6 +80,22 @@ def test_noise_on_an_op_that_only_copies_is_wrong() -> None:
     assert run_spoiled(RELU, noisy).status == "wrong"
 
 
+def test_nan_fails_though_an_input_holds_infinities() -> None:
+    masked = torch.zeros(8, 8)
+    masked[:, 4:] = -torch.inf
+    configuration = call("aten::_softmax", spec(shape=(8, 8)), dim=1, half_to_float=False)
+    assert run_case(configuration, CpuDevice(), QUICK, [masked]).status == "native"
+    result = run_case(configuration, Spoiled(in_place(one_nan)), QUICK, [masked])
+    assert (result.status, kinds(result)) == ("nan", {"nan-appears"})
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_half_precision_complex_numbers_are_compared() -> None:
+    configuration = call("aten::view_as_real", spec(shape=(5,), dtype="complex32"))
+    assert run_case(configuration, CpuDevice(), QUICK).status == "native"
+    assert run_spoiled(configuration, biased).status == "wrong"
+
+
 def test_a_failure_is_told_in_figures() -> None:
     def lower(values: Tensor) -> None:
         values[3, 5] -= 100
