@@ -46,6 +46,10 @@ class Plan:
     launch: Launch = field(default_factory=Launch)
     device: str | None = None
     """Device spec to run every configuration on; None runs nothing."""
+    probe_options: Mapping[str, Any] = field(default_factory=dict)
+    """How the device is probed: `stress`, `timing`."""
+    store: Path | None = None
+    """Where measurements are kept from scan to scan."""
     device_required: bool = True
     """False when a device that cannot be used is no error but a note."""
     device_target: str | None = None
@@ -172,7 +176,8 @@ def _probed(
 ) -> list[ModelReport]:
     """Every configuration of every model on the device, each once."""
     calls = [call_of(row) for model in models for row in model.ops]
-    measured = measure(calls, device, plan.launch.environ, observer)
+    environ, options = plan.launch.environ, plan.probe_options
+    measured = measure(calls, device, environ, observer, options, plan.store)
     return [
         with_measurements(
             model, device, lambda call: measured.get(config_key(call)), plan.device_target

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, BinaryIO
 
 import click
+
+if TYPE_CHECKING:
+    from scanner.probe.store import Store
 
 __all__ = ["command"]
 
@@ -63,6 +67,46 @@ def check() -> int:
 
     sys.stdout.write(opdb_check.report())
     return 0
+
+
+@command.command("import")
+@click.argument("file", type=click.File("rb"))
+def import_(file: BinaryIO) -> int:
+    """Add measurements that another machine exported; FILE may be -."""
+    from scanner.errors import DataError
+
+    with _measurements() as store:
+        found = store.merge(file)
+    if found.refused:
+        number, why = found.refused[0]
+        raise DataError(
+            f"{file.name}:{number}: not a measurement: {why}",
+            remedy=f"{len(found.refused)} lines were left out; the others were imported. "
+            "Export again with `opscan db measurements`.",
+        )
+    sys.stdout.write(
+        f"{found.added} added, {found.replaced} replaced, {found.unchanged} known before\n"
+    )
+    return 0
+
+
+@command.command("measurements")
+def measurements() -> int:
+    """Print what devices measured in earlier scans, one JSON line each, for `db import`."""
+    with _measurements() as store:
+        for line in store.export():
+            sys.stdout.buffer.write(line)
+    return 0
+
+
+def _measurements() -> Store:
+    from scanner.cli.devices import store_path
+    from scanner.probe.store import open_store
+
+    store, notice = open_store(store_path())
+    if notice:
+        sys.stderr.write(f"opscan: note: {notice}\n")
+    return store
 
 
 def _release(version: str | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from scanner.backends.interface import DeviceFacts
 from scanner.backends.open import check_device_spec
@@ -12,7 +13,7 @@ from scanner.host import Host
 from scanner.probe.observer import Observer, Progress
 from scanner.records import Target
 
-__all__ = ["Messages", "choose_device"]
+__all__ = ["Messages", "choose_device", "store_path"]
 
 _EVERY_S = 0.2
 
@@ -36,6 +37,13 @@ def choose_device(
 def _is_here(target: Target, host: Host) -> bool:
     installed = (host.torch or "").partition("+")[0]
     return target.version == installed and target.macos in {None, host.macos}
+
+
+def store_path() -> Path:
+    """The file of measurements, made with its directory when there is none."""
+    from platformdirs import user_data_path
+
+    return user_data_path("opscan", ensure_exists=True) / "measurements.sqlite"
 
 
 class Messages(Observer):

@@ -51,6 +51,9 @@ Exit codes:
     metavar="SECONDS",
     help="Limit for loading a file and for each model in it (default 120).",
 )
+@click.option("--stress", is_flag=True, help="Also run adversarial values: NaN, huge, denormal.")
+@click.option("--timing", is_flag=True, help="Also time each op on the device and on the CPU.")
+@click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
 @gate_options
 @view_options
 def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
@@ -74,12 +77,13 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from scanner.pipeline import scan
     from scanner.settings import load_settings
 
+    how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(given, os.environ, Path.cwd())
     view["format"] = settings.format
     destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
-    plan = _plan(models, settings)
+    plan = _plan(models, settings, how)
     with interruptible(), progress(quiet=view["quiet"]) as on_capture:
         result = scan(plan, query, on_capture, Messages(quiet=view["quiet"]))
     say(result, settings, verbose=view["verbose"])
@@ -87,9 +91,9 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     return result.report.exit_code
 
 
-def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
+def _plan(models: tuple[str, ...], settings: Settings, how: dict[str, bool]) -> Plan:
     from scanner.capture.client import Launch
-    from scanner.cli.devices import choose_device
+    from scanner.cli.devices import choose_device, store_path
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate
@@ -118,6 +122,8 @@ def _plan(models: tuple[str, ...], settings: Settings) -> Plan:
         device=device,
         device_required=settings.device != "auto",
         device_target=device_target,
+        probe_options={name: True for name in ("stress", "timing") if how[name]},
+        store=None if how["fresh"] or device is None else store_path(),
         environment={
             "device": device,
             "python": host.python,

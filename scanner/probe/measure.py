@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
 
 from scanner.backends.interface import DeviceFacts
 from scanner.probe.limits import Launch
@@ -10,6 +13,7 @@ from scanner.probe.observer import Observer, Progress
 from scanner.probe.outcomes import measurement_of
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
+from scanner.probe.store import Store, open_store
 from scanner.probe.supervisor import probe
 from scanner.records import Measurement, OpCall
 
@@ -21,27 +25,46 @@ def measure(
     device: str,
     environ: Mapping[str, str],
     observer: Observer | None = None,
+    options: Mapping[str, Any] | None = None,
+    store: Path | None = None,
 ) -> dict[str, Measurement]:
     """`config_key` → what the device did with it.
 
     Configurations that touch the device with no tensor are left out, and after Ctrl-C those that
-    were not reached are `unknown`. Raises `DeviceError` when the device cannot be used.
+    were not reached are `unknown`.
+
+    `options` go to the runner (`stress`, `timing`); what an earlier scan left in `store` is not
+    run again. Raises `DeviceError` when the device cannot be used.
     """
     watch = _Facts(observer or Observer())
     wanted = [call for call in calls if _on_device(call)]
     outcomes: dict[str, Outcome] = {}
-    try:
-        for outcome in probe(wanted, device, launch=Launch(environ=environ), observer=watch):
-            outcomes[outcome.key] = outcome
-    except KeyboardInterrupt:
-        if watch.facts is None:
-            raise
+    with ExitStack() as stack:
+        kept = _opened(stack, store, watch)
+        launch = Launch(environ=environ)
+        try:
+            for outcome in probe(
+                wanted, device, options, launch=launch, store=kept, observer=watch
+            ):
+                outcomes[outcome.key] = outcome
+        except KeyboardInterrupt:
+            if watch.facts is None:
+                raise
     assert watch.facts is not None
     facts = watch.facts
     return {
         key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
         for key in map(config_key, wanted)
     }
+
+
+def _opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None:
+    if path is None:
+        return None
+    store, notice = open_store(path)
+    if notice:
+        watch.notice(notice)
+    return stack.enter_context(store)
 
 
 def _on_device(call: OpCall) -> bool:

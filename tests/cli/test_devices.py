@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,11 @@ def scan(folder: Path, device: str) -> tuple[int, dict[str, object]]:
     (folder / "net.py").write_text(MODEL)
     command = [sys.executable, "-m", "scanner", "net.py", "--device", device, "-f", "json"]
     done = subprocess.run(
-        [*command, "--target", "torch==2.9.1"], cwd=folder, capture_output=True, check=False
+        [*command, "--target", "torch==2.9.1"],
+        cwd=folder,
+        env=os.environ | {"XDG_DATA_HOME": str(folder / "data"), "HOME": str(folder)},
+        capture_output=True,
+        check=False,
     )
     return done.returncode, json.loads(done.stdout)
 
@@ -83,3 +88,34 @@ def test_the_cpu_agrees_with_itself(tmp_path: Path) -> None:
     assert statuses <= {"native", "skipped"}
     assert "native" in statuses
     assert code == 0
+
+
+def test_what_one_machine_measured_serves_another(tmp_path: Path) -> None:
+    scan(tmp_path, "cpu")
+    exported = opscan(tmp_path, "db", "measurements").stdout
+    assert exported.count(b"\n") >= 2
+    (tmp_path / "measured.jsonl").write_bytes(exported)
+    there = tmp_path / "there"
+    there.mkdir()
+    added = opscan(there, "db", "import", str(tmp_path / "measured.jsonl"))
+    assert added.stdout.startswith(b"%d added, 0 replaced" % exported.count(b"\n"))
+    again = opscan(there, "db", "import", str(tmp_path / "measured.jsonl"))
+    assert b"0 added, 0 replaced" in again.stdout
+    assert opscan(there, "db", "measurements").stdout == exported
+
+
+def test_a_line_that_is_no_measurement_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    refused = opscan(tmp_path, "db", "import", "bad.jsonl")
+    assert refused.returncode == 2
+    assert b"bad.jsonl:1: not a measurement" in refused.stderr
+
+
+def opscan(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "scanner", *arguments],
+        cwd=folder,
+        env=os.environ | {"XDG_DATA_HOME": str(folder / "data"), "HOME": str(folder)},
+        capture_output=True,
+        check=False,
+    )
