@@ -113,7 +113,12 @@ def test_an_interrupt_ends_every_child_and_is_2(
         return SourceCapture(argument=job.source.argument, models=())
 
     monkeypatch.setattr("scanner.pipeline.capture_source", slow)
-    found = invoke("clean.py", *OLD)
+    # A shell that starts the tests in the background has them ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = invoke("clean.py", *OLD)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert (found.code, found.out) == (2, "")
     assert "interrupted" in found.err
 

@@ -88,7 +88,10 @@ def test_workers_end_when_the_scan_is_left(tmp_path: Path) -> None:
 
 
 SCAN = """
+import signal
 import sys
+# A shell that starts the tests in the background has them ignore Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from tests.probe.iso_fakes import fine, outcomes
 outcomes(fine(200), options={"log": sys.argv[1], "pause": 0.004}, journal=Path(sys.argv[2]))
