@@ -99,9 +99,11 @@ def _fused_rms_norm_backward(
     scaled = grad_out if weight is None else grad_out * weight
     inner = (input * scaled).mean(axes, keepdim=True)
     outer = list(range(input.dim() - len(normalized_shape)))
+    product = grad_out * input * rstd
+    by_weight = product.sum(outer) if outer else product
     return (
         rstd * (scaled - input * rstd * rstd * inner) if output_mask[0] else None,
-        (grad_out * input * rstd).sum(outer) if output_mask[1] and weight is not None else None,
+        by_weight if output_mask[1] and weight is not None else None,
     )
 
 
@@ -156,12 +158,13 @@ def _attention_math_for_mps(
     dropout_mask: Tensor | None = None,
     *,
     scale: float | None = None,
+    enable_gqa: bool = False,
 ) -> tuple[Tensor, Tensor]:
     return cast(
         "tuple[Tensor, Tensor]",
         _aten._scaled_dot_product_attention_math(
             query, key, value, attn_mask, dropout_p, is_causal, dropout_mask,
-            scale=scale, enable_gqa=key.shape[-3:-2] != query.shape[-3:-2],
+            scale=scale, enable_gqa=enable_gqa or key.shape[-3:-2] != query.shape[-3:-2],
         ),
     )  # fmt: skip
 

@@ -177,7 +177,7 @@ class Recorder(TorchDispatchMode):
         """What is computed from host tensors only stays on the host."""
         is_host = self._placement.is_host
         from_host = bool(tensors) and all(is_host(tensor) for tensor in tensors)
-        if from_host if self._placement.creating == "target" else True:
+        if from_host or self._placement.creating == "host":
             for _, tensor in _results(result):
                 self._placement.mark_host(tensor)
         elif func is torch.ops.aten._pack_padded_sequence.default:

@@ -82,7 +82,7 @@ def _findings(rows: tuple[OpReport, ...], device: str, target: str | None) -> It
             status=row.measurement.status,
             reason=_reason(row.measurement),
         )
-        for number, rule in enumerate(RULES):
+        for rule in RULES:
             advice = rule.check(case)
             if advice is not None:
                 place = row.locations[0] if row.locations else None
@@ -96,7 +96,7 @@ def _findings(rows: tuple[OpReport, ...], device: str, target: str | None) -> It
                     message=advice.message,
                     remedy=advice.remedy,
                     location=place,
-                    fingerprint=fingerprint((rule.id, row.op, signature, module, str(number))),
+                    fingerprint=fingerprint((rule.id, row.op, signature, module)),
                     calls=row.calls,
                 )
 

@@ -14,20 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from scanner.capture.kernels import KERNELS
+
 __all__ = ["DEVICE_SAVED", "SUBSTITUTES"]
 
 _aten = torch.ops.aten
-
-
-def _linear_backward(
-    self: Tensor, grad_output: Tensor, weight: Tensor, output_mask: Sequence[bool]
-) -> tuple[Tensor | None, ...]:
-    rows = grad_output.reshape(-1, grad_output.shape[-1])
-    return (
-        grad_output.matmul(weight) if output_mask[0] else None,
-        rows.t() @ self.reshape(-1, self.shape[-1]) if output_mask[1] else None,
-        rows.sum(0) if output_mask[2] else None,
-    )
+_HELD = {op: kernel for held in KERNELS.values() for op, kernel in held.items()}
+"""What stands in for these ops while a step is captured computes the same values."""
 
 
 def _convolution(
@@ -91,54 +84,6 @@ def _convolution_transpose_backward(
     )[:2]  # fmt: skip
 
 
-def _max_pool2d_backward(grad_output: Tensor, self: Tensor, *window: Any) -> Any:
-    names = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-    values = dict(zip(names, ([], [], [0, 0], [1, 1], False), strict=True))
-    values |= dict(zip(names, window, strict=False))
-    indices = _aten.max_pool2d_with_indices(self, *values.values())[1]
-    return _aten.max_pool2d_with_indices_backward(grad_output, self, *values.values(), indices)
-
-
-def _fused_rms_norm_backward(
-    grad_out: Tensor,
-    input: Tensor,
-    normalized_shape: Sequence[int],
-    rstd: Tensor,
-    weight: Tensor | None,
-    output_mask: Sequence[bool],
-) -> tuple[Tensor | None, ...]:
-    """d/dx of x·r·w with r = rsqrt(mean(x²) + eps): r·(g·w − x·r²·mean(x·g·w))."""
-    axes = list(range(-len(normalized_shape), 0))
-    scaled = grad_out if weight is None else grad_out * weight
-    inner = (input * scaled).mean(axes, keepdim=True)
-    outer = list(range(input.dim() - len(normalized_shape)))
-    product = grad_out * input * rstd
-    return (
-        rstd * (scaled - input * rstd * rstd * inner) if output_mask[0] else None,
-        (product.sum(outer) if outer else product)
-        if output_mask[1] and weight is not None
-        else None,
-    )
-
-
-def _attention_math_for_mps(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    dropout_mask: Tensor | None = None,
-    *,
-    scale: float | None = None,
-    enable_gqa: bool = False,
-) -> Any:
-    return _aten._scaled_dot_product_attention_math(
-        query, key, value, attn_mask, dropout_p, is_causal, dropout_mask,
-        scale=scale, enable_gqa=enable_gqa or key.shape[-3:-2] != query.shape[-3:-2],
-    )  # fmt: skip
-
-
 def _lstm(input: Tensor, hx: Sequence[Tensor], params: Sequence[Tensor], *flags: Any) -> Any:
     """Output and states; the saved buffers are MPS' own."""
     return _aten.lstm.input(input, hx, params, *flags)
@@ -176,14 +121,16 @@ def _lstm_backward(
 
 SUBSTITUTES: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     {
-        "aten::_fused_rms_norm_backward": _fused_rms_norm_backward,
+        "aten::_fused_rms_norm_backward": _HELD["_fused_rms_norm_backward"],
         "aten::_lstm_mps": _lstm,
         "aten::_mps_convolution": _convolution,
         "aten::_mps_convolution_transpose": _convolution_transpose,
-        "aten::_scaled_dot_product_attention_math_for_mps": _attention_math_for_mps,
-        "aten::linear_backward": _linear_backward,
+        "aten::_scaled_dot_product_attention_math_for_mps": _HELD[
+            "_scaled_dot_product_attention_math_for_mps"
+        ],
+        "aten::linear_backward": _HELD["linear_backward"],
         "aten::lstm_mps_backward": _lstm_backward,
-        "aten::max_pool2d_backward": _max_pool2d_backward,
+        "aten::max_pool2d_backward": _HELD["max_pool2d_backward"],
         "aten::mps_convolution_backward": _convolution_backward,
         "aten::mps_convolution_transpose_backward": _convolution_transpose_backward,
     }
