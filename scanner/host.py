@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import msgspec
 
 from opdb import installed
-from scanner.judge.verdicts import FALLBACK_VARIABLE
+from scanner.backends.mps_facts import fallback_is_on
 from scanner.records import Target
 
 __all__ = ["Host", "this_host"]
@@ -66,7 +66,7 @@ def this_host(environ: Mapping[str, str]) -> Host:
         macos=platform.mac_ver()[0] or None,
         chip=_chip() if mac else None,
         ram=_ram() if mac else None,
-        fallback=environ.get(FALLBACK_VARIABLE, "0") not in {"", "0"},
+        fallback=fallback_is_on(environ),
     )
 
 

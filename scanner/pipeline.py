@@ -177,7 +177,8 @@ def _probed(
     """Every configuration of every model on the device, each once."""
     calls = [call_of(row) for model in models for row in model.ops]
     environ, options = plan.launch.environ, plan.probe_options
-    measured = measure(calls, device, environ, observer, options, plan.store)
+    fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
+    measured = measure(calls, device, environ, observer, options, plan.store, fallback)
     return [
         with_measurements(
             model, device, lambda call: measured.get(config_key(call)), plan.device_target

@@ -46,6 +46,8 @@ FAULTS = MappingProxyType(
         "noise": "floating-point results are off by up to 3 units in the last place (must pass)",
         "slow": "the op takes three times as long",
         "fallback": "the op warns that it ran on the CPU, as MPS' fallback does",
+        "missing": "the op raises NotImplementedError, or falls back to the CPU where "
+        "PYTORCH_ENABLE_MPS_FALLBACK is set",
     }
 )
 """Every fault that can be injected → what happens."""

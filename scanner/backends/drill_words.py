@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -9,6 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
+
+from scanner.backends import mps_facts
 
 __all__ = ["SPOKEN", "slowly"]
 
@@ -36,6 +39,11 @@ def _fall_back(op: str) -> None:
     )
 
 
+def _miss(op: str) -> None:
+    """What MPS does with an op that it has no kernel for."""
+    (_fall_back if mps_facts.fallback_is_on(os.environ) else _raise)(op)
+
+
 def slowly(run: Callable[[], Any]) -> Any:
     """Runs and then spins; sleeping is too coarse for ops of microseconds."""
     start = time.perf_counter()
@@ -47,6 +55,6 @@ def slowly(run: Callable[[], Any]) -> Any:
 
 
 SPOKEN: Mapping[str, Callable[[str], None]] = MappingProxyType(
-    {"raise": _raise, "oom": _exhaust, "fallback": _fall_back}
+    {"raise": _raise, "oom": _exhaust, "fallback": _fall_back, "missing": _miss}
 )
 """Fault → what it does before the op runs, given the op's name."""

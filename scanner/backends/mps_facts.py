@@ -20,6 +20,7 @@ __all__ = [
     "VARIABLES",
     "OutOfMemory",
     "allocator_figures",
+    "fallback_is_on",
     "fallback_ops",
     "fallback_variables",
     "is_out_of_memory",
@@ -77,6 +78,11 @@ class OutOfMemory(msgspec.Struct, frozen=True, kw_only=True):
 def fallback_variables(fallback: bool | None) -> dict[str, str]:
     """What a worker's environment needs; torch reads it once, at import. None leaves it alone."""
     return {} if fallback is None else {FALLBACK_VARIABLE: "1" if fallback else "0"}
+
+
+def fallback_is_on(environ: Mapping[str, str]) -> bool:
+    """Whether ops without a kernel run on the CPU in a process with this environment."""
+    return environ.get(FALLBACK_VARIABLE, "0") not in {"", "0"}
 
 
 def fallback_ops(text: str) -> tuple[str, ...]:

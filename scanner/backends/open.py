@@ -13,7 +13,7 @@ from scanner.backends.drill_spec import parse_drill
 from scanner.backends.interface import Device
 from scanner.errors import UsageError
 
-__all__ = ["check_device_spec", "open_device"]
+__all__ = ["check_device_spec", "open_device", "reads_fallback_variable"]
 
 _GPU = re.compile(r"(mps|cuda)(?::(\d+))?")
 _KNOWN = "mps, cuda, cpu, metal-sim and drill:SPEC"
@@ -25,6 +25,11 @@ def check_device_spec(spec: str) -> None:
         parse_drill(spec.removeprefix("drill:"))
     elif spec not in {"cpu", "metal-sim"} and not _GPU.fullmatch(spec):
         raise UsageError(f"there is no device {spec!r}", remedy=f"Devices are {_KNOWN}.")
+
+
+def reads_fallback_variable(spec: str) -> bool:
+    """Whether what the device does with ops that it lacks depends on an environment variable."""
+    return spec.startswith(("mps", "drill:"))
 
 
 def open_device(spec: str) -> Device:

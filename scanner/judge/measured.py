@@ -81,6 +81,7 @@ def _findings(rows: tuple[OpReport, ...], device: str, target: str | None) -> It
             device=device,
             status=row.measurement.status,
             reason=_reason(row.measurement),
+            variable_serves=_variable_serves(row.measurement),
         )
         for rule in RULES:
             advice = rule.check(case)
@@ -99,6 +100,11 @@ def _findings(rows: tuple[OpReport, ...], device: str, target: str | None) -> It
                     fingerprint=fingerprint((rule.id, row.op, signature, module)),
                     calls=row.calls,
                 )
+
+
+def _variable_serves(measurement: Measurement) -> bool:
+    with_it = measurement.detail.get("fallback", {}).get("on")
+    return with_it is not None and with_it["status"] == "fallback"
 
 
 def _reason(measurement: Measurement) -> str:

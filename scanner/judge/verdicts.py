@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.interface import Knowledge, OpFact
 from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 
@@ -21,8 +22,6 @@ __all__ = [
     "variable_serves",
     "wide_dtypes",
 ]
-
-FALLBACK_VARIABLE = "PYTORCH_ENABLE_MPS_FALLBACK"
 
 FLOAT64_MESSAGE = "MPS framework doesn't support float64"
 """Part of the TypeError's text, in the library of every release; a test looks for it."""

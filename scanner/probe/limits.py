@@ -44,7 +44,7 @@ class Launch:
     """None for two on the CPU (and drills), one on a device: its ops would disturb each other."""
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     fallback: bool | None = None
-    """Whether ops without an MPS kernel run on the CPU; None leaves the environment as it is."""
+    """Whether ops without a kernel run on the CPU; None leaves the environment as it is."""
     runner: str = "scanner.probe.runner:torch_runner"
     command: tuple[str, ...] = (sys.executable, "-m", "scanner.probe.worker")
 

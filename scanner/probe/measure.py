@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from scanner.backends.interface import DeviceFacts
+from scanner.backends.mps_facts import fallback_is_on
+from scanner.backends.open import reads_fallback_variable
+from scanner.probe.fallback import combined
 from scanner.probe.limits import Launch
 from scanner.probe.observer import Observer, Progress
 from scanner.probe.outcomes import measurement_of
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
 from scanner.probe.store import Store, open_store
-from scanner.probe.supervisor import probe
+from scanner.probe.supervisor import DeviceError, probe
 from scanner.records import Measurement, OpCall
 
 __all__ = ["measure"]
@@ -27,6 +30,7 @@ def measure(
     observer: Observer | None = None,
     options: Mapping[str, Any] | None = None,
     store: Path | None = None,
+    fallback: bool | None = None,
 ) -> dict[str, Measurement]:
     """`config_key` → what the device did with it.
 
@@ -34,28 +38,76 @@ def measure(
     were not reached are `unknown`.
 
     `options` go to the runner (`stress`, `timing`); what an earlier scan left in `store` is not
-    run again. Raises `DeviceError` when the device cannot be used.
+    run again. Where the device has a fallback variable, what raises without it is run once more
+    with it; `fallback` says which of the two the verdict is (None: as `environ` has it). Raises
+    `DeviceError` when the device cannot be used.
     """
     watch = _Facts(observer or Observer())
     wanted = [call for call in calls if _on_device(call)]
-    outcomes: dict[str, Outcome] = {}
     with ExitStack() as stack:
         kept = _opened(stack, store, watch)
-        launch = Launch(environ=environ)
+        session = _Session(device, environ, options or {}, kept, watch)
+        if not reads_fallback_variable(device):
+            return session.measured(wanted, None)
+        off = session.measured(wanted, fallback=False)
+        raised = [call for call in wanted if off[config_key(call)].status == "unsupported"]
+        on = session.again(raised)
+    enabled = fallback_is_on(environ) if fallback is None else fallback
+    return {key: combined(off[key], on.get(key), enabled=enabled) for key in off}
+
+
+class _Session:
+    """Passes over one device that have all but the fallback variable in common."""
+
+    def __init__(
+        self,
+        device: str,
+        environ: Mapping[str, str],
+        options: Mapping[str, Any],
+        store: Store | None,
+        watch: _Facts,
+    ) -> None:
+        self._device = device
+        self._environ = environ
+        self._options = options
+        self._store = store
+        self._watch = watch
+        self._interrupted = False
+
+    def measured(self, calls: Sequence[OpCall], fallback: bool | None) -> dict[str, Measurement]:
+        """One pass; what Ctrl-C keeps from running is `unknown`."""
+        outcomes: dict[str, Outcome] = {}
+        launch = Launch(environ=self._environ, fallback=fallback)
         try:
             for outcome in probe(
-                wanted, device, options, launch=launch, store=kept, observer=watch
+                calls,
+                self._device,
+                self._options,
+                launch=launch,
+                store=self._store,
+                observer=self._watch,
             ):
                 outcomes[outcome.key] = outcome
         except KeyboardInterrupt:
-            if watch.facts is None:
+            if self._watch.facts is None:
                 raise
-    assert watch.facts is not None
-    facts = watch.facts
-    return {
-        key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
-        for key in map(config_key, wanted)
-    }
+            self._interrupted = True
+        facts = self._watch.facts
+        assert facts is not None
+        return {
+            key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
+            for key in map(config_key, calls)
+        }
+
+    def again(self, calls: Sequence[OpCall]) -> dict[str, Measurement]:
+        """A pass with the variable set; the first pass stands when it is not possible."""
+        if not calls or self._interrupted:
+            return {}
+        try:
+            return self.measured(calls, fallback=True)
+        except DeviceError as error:
+            self._watch.notice(f"Nothing was run with the fallback variable: {error.message}")
+            return {}
 
 
 def _opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from scanner.backends.interface import DeviceFacts
+from scanner.probe.fallback import FallbackCost, cost_text
 from scanner.probe.protocol import Broken, Outcome, Result
 from scanner.records import Measurement
 
@@ -24,8 +25,10 @@ def outcome_of(key: str, message: Result | Broken) -> Outcome:
         warnings=message.warnings,
         seconds=message.seconds,
     )
-    if message.fallbacks and message.status in {"native", "composite"}:
+    if message.fallbacks and message.status in {"native", "composite", "slow"}:
         reason = f"runs on the CPU: {', '.join(message.fallbacks)}"
+        if cost := message.detail.get("fallback_cost"):
+            reason += f"; {cost_text(msgspec.convert(cost, FallbackCost))}"
         return msgspec.structs.replace(outcome, status="fallback", reason=reason)
     return outcome
 
@@ -42,7 +45,7 @@ def _broken(key: str, message: Broken) -> Outcome:
 
 def measurement_of(outcome: Outcome, facts: DeviceFacts) -> Measurement:
     """What a report says about an outcome."""
-    said = msgspec.to_builtins(outcome)
+    said = msgspec.json.decode(msgspec.json.encode(outcome))  # as a report that is read again
     kept = ("reason", "fallbacks", "warnings", "death", "seconds")
     return Measurement(
         device=f"{facts.backend} ({facts.name}, {facts.framework}, {facts.os})",

@@ -19,6 +19,8 @@ class Ran(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
     detail: dict[str, Any] = {}
     """Encodable as JSON."""
+    fallbacks: tuple[str, ...] = ()
+    """Ops known to have run on the CPU, whether or not they said so."""
 
 
 class Runner(Protocol):
@@ -36,6 +38,12 @@ class Runner(Protocol):
 
     def run(self, call: OpCall) -> Ran:
         """Runs one configuration and judges it."""
+
+    def fallback_cost(self, call: OpCall) -> dict[str, Any]:
+        """What it costs that an op of the configuration ran on the CPU, encodable as JSON.
+
+        A `FallbackCost`, or an empty object when it cannot be measured.
+        """
 
     def settle(self) -> None:
         """Waits for everything submitted; raises what it died of."""

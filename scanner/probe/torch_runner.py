@@ -8,20 +8,23 @@ import msgspec
 import torch
 
 from scanner.backends.cpu import CpuDevice
+from scanner.backends.dispatch import route
 from scanner.backends.interface import Device, DeviceFacts, Unusable
 from scanner.backends.open import open_device
-from scanner.probe.attempt import on_device
+from scanner.probe.contender import contender
 from scanner.probe.execute import Options, run_case
+from scanner.probe.fallback_cost import fallback_cost
 from scanner.probe.inputs import drawn
-from scanner.probe.outcome import CaseResult
-from scanner.probe.rebuild import Operands, bind
 from scanner.probe.runner import Ran
-from scanner.probe.schema import Schema, schema_of
+from scanner.probe.schema import schema_of
 from scanner.probe.substitutes import DEVICE_SAVED
-from scanner.probe.timing import Budget, Contender, Timing, measure
+from scanner.probe.timing import Budget, Timing, measure
 from scanner.records import OpCall
+from scanner.units import seconds_text
 
 __all__ = ["TimingOptions", "TorchRunner"]
+
+_RAISED = frozenset({"unsupported", "crash", "unknown"})
 
 
 class TimingOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,9 +64,16 @@ class TorchRunner:
         if result.device_lost:
             self._lost = result.error or result.reason
         detail = msgspec.to_builtins(result)
-        if result.status != "native" or not self._timing.timing:
-            return Ran(status=result.status, reason=result.reason, detail=detail)
-        return self._timed(call, result, detail)
+        ran = Ran(status=result.status, reason=result.reason, detail=detail)
+        if result.status == "native" and self._timing.timing:
+            ran = self._timed(call, ran)
+        return self._dispatched(ran, call.op)
+
+    def fallback_cost(self, call: OpCall) -> dict[str, Any]:
+        """See `FallbackCost`."""
+        cost = fallback_cost(self._device, call, self._options.seed)
+        found: dict[str, Any] = msgspec.to_builtins(cost) if cost is not None else {}
+        return found
 
     def settle(self) -> None:
         """Wait for the device."""
@@ -77,20 +87,31 @@ class TorchRunner:
         """Empty the device's cache."""
         self._device.release()
 
-    def _timed(self, call: OpCall, result: CaseResult, detail: dict[str, Any]) -> Ran:
+    def _dispatched(self, ran: Ran, op: str) -> Ran:
+        """What the dispatcher says beside; an op that it sends to the CPU need not say so."""
+        where = route(op, self._device.facts.backend)
+        if where is None:
+            return ran
+        away = where == "cpu" or (where == "catch-all" and ran.status not in _RAISED)
+        return msgspec.structs.replace(
+            ran, detail={**ran.detail, "dispatch": where}, fallbacks=(op,) if away else ()
+        )
+
+    def _timed(self, call: OpCall, ran: Ran) -> Ran:
         try:
             timing = self._time(call)
         except Exception as error:
-            detail["timing_error"] = f"{type(error).__name__}: {error}"
-            return Ran(status=result.status, reason=result.reason, detail=detail)
+            failed = f"{type(error).__name__}: {error}"
+            return msgspec.structs.replace(ran, detail={**ran.detail, "timing_error": failed})
         if timing is None:
-            return Ran(status=result.status, reason=result.reason, detail=detail)
-        detail["timing"] = msgspec.to_builtins(timing)
+            return ran
+        detail = {**ran.detail, "timing": msgspec.to_builtins(timing)}
         if not timing.slow:
-            return Ran(status=result.status, reason=result.reason, detail=detail)
+            return msgspec.structs.replace(ran, detail=detail)
         reason = (
             f"takes {timing.ratio:.3g} times as long as on the CPU "
-            f"({timing.device.median_s * 1e6:.3g} instead of {timing.cpu.median_s * 1e6:.3g} µs)"
+            f"({seconds_text(timing.device.median_s)} instead of "
+            f"{seconds_text(timing.cpu.median_s)})"
         )
         return Ran(status="slow", reason=reason, detail=detail)
 
@@ -100,17 +121,7 @@ class TorchRunner:
         if schema.op in DEVICE_SAVED:
             return None
         operands = drawn(schema, call, self._options.seed)
-        ours = _contender(self._device, schema, call, operands)
-        theirs = _contender(CpuDevice(), schema, call, operands)
+        ours = contender(self._device, schema, call, operands)
+        theirs = contender(CpuDevice(), schema, call, operands)
         with torch.no_grad():
             return measure(ours, theirs, Budget(seconds=self._timing.timing_s))
-
-
-def _contender(device: Device, schema: Schema, call: OpCall, operands: Operands) -> Contender:
-    """The op on tensors of its own; one that writes writes to the same ones over and over."""
-    tensors, _ = on_device(device, call, operands)
-    where = device.upload(torch.zeros(())).device
-    bound = bind(schema, call, tensors, where)
-    return Contender(
-        run=lambda: device.submit(call.op, bound.args, bound.kwargs), timer=device.timer()
-    )

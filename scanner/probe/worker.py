@@ -148,16 +148,26 @@ class _Worker:
                 ran = self._runner.run(call)
             except Exception as error:
                 return _broken(index, error)
-        texts = [str(each.message) for each in caught]
+            texts = [str(each.message) for each in caught]
+            told = mps_facts.fallback_ops("\n".join([*texts, _printed(said)]))
+            fallbacks = tuple(dict.fromkeys((*told, *ran.fallbacks)))
+            cost = self._cost(call) if fallbacks else {}
         return Result(
             index=index,
             status=ran.status,
             reason=ran.reason,
-            detail=ran.detail,
-            fallbacks=mps_facts.fallback_ops("\n".join([*texts, _printed(said)])),
+            detail={**ran.detail, **cost},
+            fallbacks=fallbacks,
             warnings=_distinct(texts),
             seconds=time.perf_counter() - start,
         )
+
+    def _cost(self, call: OpCall) -> dict[str, Any]:
+        try:
+            cost = self._runner.fallback_cost(call)
+        except Exception as error:
+            return {"fallback_cost_error": f"{type(error).__name__}: {_first_line(error)}"}
+        return {"fallback_cost": cost} if cost else {}
 
     def _require_health(self, index: int) -> None:
         """An error can leave a GPU's context unusable: every later op would fail for it."""

@@ -61,6 +61,9 @@ class FakeRunner:
         reason = self.options.get("refuse")
         return Unusable(reason=reason, remedy="Buy one.") if reason else None
 
+    def fallback_cost(self, call: OpCall) -> dict[str, Any]:
+        return {}
+
     def settle(self) -> None: ...
 
     def held(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.rules.interface import Advice, define
 from scanner.records import Status
 
@@ -19,6 +20,8 @@ class MeasuredCase:
     """Spec as given: `mps`, `cuda`, `drill:nan=aten::exp`."""
     status: Status
     reason: str
+    variable_serves: bool = False
+    """Seen to run on the CPU where PYTORCH_ENABLE_MPS_FALLBACK is set."""
 
 
 def _on_cpu(case: MeasuredCase) -> str:
@@ -33,7 +36,9 @@ def op_raises(case: MeasuredCase) -> Advice | None:
     """The device raised when the op was run, where the CPU does not.
 
     The configuration was rebuilt with the step's dtypes, shapes, strides and offsets and run in a
-    worker process. The finding quotes what was raised.
+    worker process. The finding quotes what was raised. On MPS it was then run in a second worker
+    that had been started with `PYTORCH_ENABLE_MPS_FALLBACK=1`, and the finding says what became of
+    it there: that it raises too, or that it runs on the CPU and what a call costs.
 
     ## What to do
 
@@ -41,14 +46,21 @@ def op_raises(case: MeasuredCase) -> Advice | None:
     """
     if case.status != "unsupported":
         return None
-    return Advice(message=f"{case.op} raises on {case.device}: {case.reason}", remedy=_on_cpu(case))
+    variable = f" Or set {FALLBACK_VARIABLE}=1 before torch is imported."
+    return Advice(
+        message=f"{case.op} raises on {case.device}: {case.reason}",
+        remedy=_on_cpu(case) + (variable if case.variable_serves else ""),
+    )
 
 
 @define("OPS107", "op-falls-back", "warning", since="0.1.0")
 def op_falls_back(case: MeasuredCase) -> Advice | None:
     """The op ran on the CPU although its tensors are on the device.
 
-    PyTorch says so for the first such op of a process only; opscan asks for every one.
+    PyTorch says so for the first such op of a process only; opscan asks for every one, and asks the
+    dispatcher where it sends the op. Then it times a call, as the device runs it and on the CPU
+    alone. A call that falls back waits until the device has done all that was asked of it before,
+    copies its inputs out and its outputs back, and the device idles meanwhile.
 
     ## What to do
 
