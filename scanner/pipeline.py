@@ -23,7 +23,7 @@ from scanner.probe.measure import measure
 from scanner.probe.observer import Observer
 from scanner.probe.plan import config_key
 from scanner.probe.supervisor import DeviceError
-from scanner.records import ModelReport, Report, Target
+from scanner.records import Measurement, ModelReport, OpCall, Report, Target
 
 __all__ = ["Plan", "Scan", "scan"]
 
@@ -179,11 +179,13 @@ def _probed(
     environ, options = plan.launch.environ, plan.probe_options
     fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
     measured = measure(calls, device, environ, observer, options, plan.store, fallback)
+    step_of = plan.device_target or plan.targets[0].id
+
+    def lookup(call: OpCall) -> Measurement | None:
+        return measured.get(config_key(call))
+
     return [
-        with_measurements(
-            model, device, lambda call: measured.get(config_key(call)), plan.device_target
-        )
-        for model in models
+        with_measurements(model, device, lookup, plan.device_target, step_of) for model in models
     ]
 
 

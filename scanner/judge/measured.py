@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from scanner.judge.findings import fingerprint
 from scanner.judge.rows import coverage
 from scanner.judge.rules.measured import RULES, MeasuredCase
+from scanner.judge.step_time import device_seconds, seconds_by_status, step_time, with_shares
 from scanner.records import (
     Finding,
     Measurement,
@@ -37,19 +38,25 @@ def call_of(row: OpReport) -> OpCall:
 
 
 def with_measurements(
-    model: ModelReport, device: str, measured: Lookup, target: str | None
+    model: ModelReport, device: str, measured: Lookup, target: str | None, step_of: str = ""
 ) -> ModelReport:
     """The model with a measurement on every row that was run, and findings about them.
 
     `target` is the id of the target that the device is; what was measured then replaces what the
-    database said about it.
+    database said about it. `step_of` is the id of the target whose step the times are added up of,
+    `target` if empty. The device's findings begin with what takes longest.
     """
+    step_of = step_of or target or ""
     rows = tuple(_row(row, measured(call_of(row)), target) for row in model.ops)
+    rows = with_shares(rows, step_of)
+    longest_first = sorted(rows, key=device_seconds, reverse=True)
+    by_time = seconds_by_status(rows, step_of)
     return msgspec.structs.replace(
         model,
         ops=rows,
-        findings=(*model.findings, *_findings(rows, device, target)),
-        coverage=coverage(rows),
+        findings=(*model.findings, *_findings(longest_first, device, target)),
+        coverage=msgspec.structs.replace(coverage(rows), by_time=by_time),
+        time=step_time(rows, step_of),
     )
 
 
@@ -72,7 +79,7 @@ def _verdict(verdict: Verdict, measurement: Measurement, target: str | None) -> 
     )
 
 
-def _findings(rows: tuple[OpReport, ...], device: str, target: str | None) -> Iterator[Finding]:
+def _findings(rows: Sequence[OpReport], device: str, target: str | None) -> Iterator[Finding]:
     for row in rows:
         if row.measurement is None:
             continue

@@ -7,17 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from scanner.backends.interface import DeviceFacts
+import msgspec
+
 from scanner.backends.mps_facts import fallback_is_on
 from scanner.backends.open import reads_fallback_variable
+from scanner.probe.break_even import BreakEven, break_even_text
 from scanner.probe.fallback import combined
-from scanner.probe.limits import Launch
-from scanner.probe.observer import Observer, Progress
-from scanner.probe.outcomes import measurement_of
+from scanner.probe.observer import Observer
 from scanner.probe.plan import config_key
-from scanner.probe.protocol import Outcome
-from scanner.probe.store import Store, open_store
-from scanner.probe.supervisor import DeviceError, probe
+from scanner.probe.session import Session, opened
 from scanner.records import Measurement, OpCall
 
 __all__ = ["measure"]
@@ -42,108 +40,48 @@ def measure(
     with it; `fallback` says which of the two the verdict is (None: as `environ` has it). Raises
     `DeviceError` when the device cannot be used.
     """
-    watch = _Facts(observer or Observer())
+    watch = observer or Observer()
     wanted = [call for call in calls if _on_device(call)]
+    without = False if reads_fallback_variable(device) else None
     with ExitStack() as stack:
-        kept = _opened(stack, store, watch)
-        session = _Session(device, environ, options or {}, kept, watch)
-        if not reads_fallback_variable(device):
-            return session.measured(wanted, None)
-        off = session.measured(wanted, fallback=False)
-        raised = [call for call in wanted if off[config_key(call)].status == "unsupported"]
-        on = session.again(raised)
+        session = Session(device, environ, options or {}, opened(stack, store, watch), watch)
+        measured = session.measured(wanted, fallback=without)
+        measured |= _with_break_even(session, wanted, measured, without)
+        if without is None:
+            return measured
+        raised = [call for call in wanted if measured[config_key(call)].status == "unsupported"]
+        on = session.further(raised, fallback=True)
     enabled = fallback_is_on(environ) if fallback is None else fallback
-    return {key: combined(off[key], on.get(key), enabled=enabled) for key in off}
+    return {key: combined(off, on.get(key), enabled=enabled) for key, off in measured.items()}
 
 
-class _Session:
-    """Passes over one device that have all but the fallback variable in common."""
+def _with_break_even(
+    session: Session,
+    calls: Sequence[OpCall],
+    measured: Mapping[str, Measurement],
+    fallback: bool | None,
+) -> dict[str, Measurement]:
+    """Slow configurations, with what a pass of its own says about larger ones.
 
-    def __init__(
-        self,
-        device: str,
-        environ: Mapping[str, str],
-        options: Mapping[str, Any],
-        store: Store | None,
-        watch: _Facts,
-    ) -> None:
-        self._device = device
-        self._environ = environ
-        self._options = options
-        self._store = store
-        self._watch = watch
-        self._interrupted = False
-
-    def measured(self, calls: Sequence[OpCall], fallback: bool | None) -> dict[str, Measurement]:
-        """One pass; what Ctrl-C keeps from running is `unknown`."""
-        outcomes: dict[str, Outcome] = {}
-        launch = Launch(environ=self._environ, fallback=fallback)
-        try:
-            for outcome in probe(
-                calls,
-                self._device,
-                self._options,
-                launch=launch,
-                store=self._store,
-                observer=self._watch,
-            ):
-                outcomes[outcome.key] = outcome
-        except KeyboardInterrupt:
-            if self._watch.facts is None:
-                raise
-            self._interrupted = True
-        facts = self._watch.facts
-        assert facts is not None
-        return {
-            key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
-            for key in map(config_key, calls)
-        }
-
-    def again(self, calls: Sequence[OpCall]) -> dict[str, Measurement]:
-        """A pass with the variable set; the first pass stands when it is not possible."""
-        if not calls or self._interrupted:
-            return {}
-        try:
-            return self.measured(calls, fallback=True)
-        except DeviceError as error:
-            self._watch.notice(f"Nothing was run with the fallback variable: {error.message}")
-            return {}
+    Of its own, since a larger configuration that ends its worker says nothing about this one.
+    """
+    slow = [call for call in calls if measured[config_key(call)].status == "slow"]
+    found = session.further(slow, fallback=fallback, options={"break_even": True})
+    return {key: _told(measured[key], result) for key, result in found.items()}
 
 
-def _opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None:
-    if path is None:
-        return None
-    store, notice = open_store(path)
-    if notice:
-        watch.notice(notice)
-    return stack.enter_context(store)
+def _told(slow: Measurement, search: Measurement) -> Measurement:
+    if detail := search.detail.get("break_even"):
+        found = msgspec.convert(detail, BreakEven)
+    else:
+        died = search.status == "crash"
+        found = BreakEven(reached=False, stopped="crash" if died else "unknown")
+    timing = {**slow.detail["timing"], "break_even": msgspec.to_builtins(found)}
+    reason = f"{slow.detail['reason']}; {break_even_text(found)}"
+    told = {**slow.detail, "timing": timing, "reason": reason}
+    return msgspec.structs.replace(slow, detail=told)
 
 
 def _on_device(call: OpCall) -> bool:
     """Ops on tensors that the user keeps on the CPU are not the device's."""
     return any(spec.device != "cpu" for spec in (*call.inputs, *call.outputs))
-
-
-def _interrupted(key: str) -> Outcome:
-    return Outcome(key=key, status="unknown", reason="not run: interrupted", final=False)
-
-
-class _Facts(Observer):
-    """Passes everything on, and remembers which device it is."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self.facts: DeviceFacts | None = None
-
-    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
-        """Remembers the device."""
-        self.facts = facts
-        self._observer.ready(facts, total, reused)
-
-    def progress(self, progress: Progress) -> None:
-        """Passed on."""
-        self._observer.progress(progress)
-
-    def notice(self, text: str) -> None:
-        """Passed on."""
-        self._observer.notice(text)

@@ -16,6 +16,8 @@ from typing import Any
 
 import msgspec
 
+from scanner.probe.break_even import BreakEven
+
 __all__ = ["Budget", "Contender", "Series", "Timing", "judge", "loses", "measure", "summarize"]
 
 Run = Callable[[], Any]
@@ -60,6 +62,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True):
     slow: bool
     """Whether the device loses by a fifth or more, beyond doubt, twice in a row."""
     warning: str = ""
+    break_even: BreakEven | None = None
+    """Where the device would win; sought only where it is slow."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,19 @@ from scanner.backends.cpu import CpuDevice
 from scanner.backends.dispatch import route
 from scanner.backends.interface import Device, DeviceFacts, Unusable
 from scanner.backends.open import open_device
+from scanner.probe.break_even import (
+    BreakEven,
+    Ladder,
+    Limit,
+    find_break_even,
+)
 from scanner.probe.contender import contender
 from scanner.probe.execute import Options, run_case
 from scanner.probe.fallback_cost import fallback_cost
+from scanner.probe.grow import growth_of
 from scanner.probe.inputs import drawn
 from scanner.probe.runner import Ran
-from scanner.probe.schema import schema_of
+from scanner.probe.schema import Schema, schema_of
 from scanner.probe.substitutes import DEVICE_SAVED
 from scanner.probe.timing import Budget, Timing, measure
 from scanner.records import OpCall
@@ -24,6 +31,8 @@ from scanner.units import seconds_text
 
 __all__ = ["TimingOptions", "TorchRunner"]
 
+_GLANCE = Budget(seconds=0.03, warmup_s=0.005, sample_s=0.0005, least=3, most=7)
+"""For sizes on the way to the break-even, of which only the winner counts."""
 _RAISED = frozenset({"unsupported", "crash", "unknown"})
 
 
@@ -34,6 +43,8 @@ class TimingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Whether to time what is computed rightly."""
     timing_s: float = 0.5
     """Seconds for each configuration."""
+    break_even: bool = False
+    """Only to look for the size from which on the device wins, and to judge nothing."""
 
 
 class TorchRunner:
@@ -60,6 +71,8 @@ class TorchRunner:
 
     def run(self, call: OpCall) -> Ran:
         """Judge it, then time it when it is right and timing was asked for."""
+        if self._timing.break_even:
+            return self._searched(call)
         result = run_case(call, self._device, self._options)
         if result.device_lost:
             self._lost = result.error or result.reason
@@ -120,8 +133,27 @@ class TorchRunner:
         schema = schema_of(call.op)
         if schema.op in DEVICE_SAVED:
             return None
+        return self._raced(schema, call, Budget(seconds=self._timing.timing_s))
+
+    def _raced(self, schema: Schema, call: OpCall, budget: Budget) -> Timing:
         operands = drawn(schema, call, self._options.seed)
         ours = contender(self._device, schema, call, operands)
         theirs = contender(CpuDevice(), schema, call, operands)
         with torch.no_grad():
-            return measure(ours, theirs, Budget(seconds=self._timing.timing_s))
+            return measure(ours, theirs, budget)
+
+    def _searched(self, call: OpCall) -> Ran:
+        found = self._break_even(schema_of(call.op), call)
+        return Ran(status="slow", reason="", detail={"break_even": msgspec.to_builtins(found)})
+
+    def _break_even(self, schema: Schema, call: OpCall) -> BreakEven:
+        growth = growth_of(schema, call, self._options.seed)
+        if growth is None:
+            return BreakEven(reached=False, stopped="fixed")
+
+        def time_at(factor: int) -> tuple[float, float]:
+            timing = self._raced(schema, growth.at(factor), _GLANCE)
+            return timing.device.median_s, timing.cpu.median_s
+
+        limit = Limit(seconds=4 * self._timing.timing_s)
+        return find_break_even(Ladder(size_of=growth.size, time_at=time_at), limit)

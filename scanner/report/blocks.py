@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scanner.judge.rows import SEVERITY_ORDER, worst_status
-from scanner.records import Finding, Location, OpReport, Status, Verdict
+from scanner.records import Finding, Location, Measurement, OpReport, Status, Verdict
 from scanner.report.words import inputs_text
 
-__all__ = ["Block", "blocks"]
+__all__ = ["Block", "blocks", "measured_apart"]
 
 _PHASES = ("forward", "loss", "backward", "optimizer")
 _FINE = frozenset({"native", "composite", "skipped"})
@@ -26,8 +27,17 @@ class Block:
     calls: int
     shapes: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
+    measurement: Measurement | None
+    """What a device did that no verdict tells, see `measured_apart`."""
     locations: tuple[Location, ...]
     findings: tuple[Finding, ...]
+    times: tuple[dict[str, Any], ...] = ()
+    """The `share` of each row that was timed, see `scanner.judge.step_time`."""
+
+    @property
+    def device_s(self) -> float:
+        """Seconds of all its calls on the device, as far as they were timed."""
+        return sum(float(share["device_s"]) for share in self.times)
 
     @property
     def is_fine(self) -> bool:
@@ -36,35 +46,55 @@ class Block:
 
 
 def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]:
-    """Blocks, worst status first; then causes before what follows from them, then by phase."""
+    """Blocks, worst status first; then causes before what follows from them, then what takes
+    longest on the device, where that was measured, then by phase."""
     groups: dict[tuple[object, ...], list[OpReport]] = {}
     for row in rows:
-        groups.setdefault((row.op, row.via, row.phase, row.verdicts), []).append(row)
+        apart = measured_apart(row)
+        seen = (apart.status, apart.detail.get("reason")) if apart else None
+        groups.setdefault((row.op, row.via, row.phase, row.verdicts, seen), []).append(row)
     found = [_block(group, findings) for group in groups.values()]
     return sorted(found, key=_rank)
 
 
-def _rank(block: Block) -> tuple[int, bool, int]:
+def measured_apart(row: OpReport) -> Measurement | None:
+    """What went wrong on a device that is none of the targets; None if nothing did."""
+    measurement = row.measurement
+    if measurement is None or measurement.status in _FINE:
+        return None
+    told = any(verdict.evidence == "measured" for verdict in row.verdicts)
+    return None if told else measurement
+
+
+def _rank(block: Block) -> tuple[int, bool, float, int]:
     worst = SEVERITY_ORDER.index(block.status)
-    return worst, not block.findings, _PHASES.index(block.phase)
+    return worst, not block.findings, -block.device_s, _PHASES.index(block.phase)
 
 
 def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:
     first = rows[0]
+    apart = measured_apart(first)
+    verdict = worst_status(first.verdicts)
     locations = tuple(dict.fromkeys(_lines(place for row in rows for place in row.locations)))
     return Block(
         op=first.op,
         via=first.via,
         phase=first.phase,
-        status=worst_status(first.verdicts),
+        status=min(verdict, apart.status if apart else verdict, key=SEVERITY_ORDER.index),
         calls=sum(row.calls for row in rows),
         shapes=tuple(dict.fromkeys(inputs_text(row.config) for row in rows)),
         verdicts=first.verdicts,
+        measurement=apart,
         locations=locations,
         findings=tuple(
             finding
             for finding in findings
             if finding.op == first.op and _at(finding.location, locations)
+        ),
+        times=tuple(
+            row.measurement.detail["share"]
+            for row in rows
+            if row.measurement is not None and "share" in row.measurement.detail
         ),
     )
 

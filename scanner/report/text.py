@@ -12,9 +12,10 @@ from rich.text import Text
 
 from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import Coverage, ModelReport, Report, Target
-from scanner.report.blocks import blocks
+from scanner.report.blocks import blocks, measured_apart
 from scanner.report.interface import Style
 from scanner.report.text_rows import STATUS_STYLES, block_table
+from scanner.report.text_time import step_text
 from scanner.report.words import clean, count, join, short_target
 
 __all__ = ["render"]
@@ -102,6 +103,9 @@ def _model(model: ModelReport, report: Report, style: Style) -> Iterator[Rendera
     if model.ops:
         yield ""
         yield _indented(_coverage(model.coverage, report.targets))
+    if model.time is not None:
+        yield ""
+        yield _hanging("step time  ", step_text(model.time))
     yield from _not_judged(model)
     yield from _how_captured(model, hidden=len(shown) < len(found))
 
@@ -176,6 +180,8 @@ def _evidence(report: Report) -> Text:
     used = {
         verdict.evidence for model in report.models for row in model.ops for verdict in row.verdicts
     }
+    if any(measured_apart(row) for model in report.models for row in model.ops):
+        used.add("measured")
     meanings = {
         "measured": "measured: run on the device, against a reference on the CPU",
         "database": "database: what the release's published macOS wheel registers",

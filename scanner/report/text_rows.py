@@ -9,8 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from scanner.records import Location, Target, Verdict
+from scanner.records import Finding, Location, Measurement, Target, Verdict
 from scanner.report.blocks import Block
+from scanner.report.text_time import share_line
 from scanner.report.words import clean, count, place
 
 __all__ = ["STATUS_STYLES", "block_table"]
@@ -59,15 +60,33 @@ def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[R
     yield Text(_limited(block.shapes, _MAX_SHAPES, "; ", "shape"), "cyan")
     if block.is_fine:
         yield from _differences(block, targets)
+        yield from share_line(block)
         return
     for location in block.locations[:_MAX_PLACES]:
         yield from _place(location)
     if len(block.locations) > _MAX_PLACES:
         yield Text(f"+{count(len(block.locations) - _MAX_PLACES, 'place')}", "dim")
     yield from _verdicts(block.verdicts, targets)
-    if block.findings:
-        finding = block.findings[0]
+    yield from _measured(block.measurement)
+    yield from share_line(block)
+    for finding in block.findings[:1] if block.measurement is None else _one_a_rule(block):
         yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
+
+
+def _measured(measurement: Measurement | None) -> Iterator[Text]:
+    """What a device did that is none of the targets."""
+    if measurement is None:
+        return
+    line = Text(f"{clean(measurement.device)}: ")
+    line.append(measurement.status, STATUS_STYLES[measurement.status])
+    line.append(f", {clean(str(measurement.detail.get('reason', '')))}")
+    line.append(" (measured)", "dim")
+    yield line
+
+
+def _one_a_rule(block: Block) -> list[Finding]:
+    """The database and the device may each ask for something."""
+    return list({finding.rule: finding for finding in reversed(block.findings)}.values())[::-1]
 
 
 def _differences(block: Block, targets: Sequence[Target]) -> Iterator[Text]:

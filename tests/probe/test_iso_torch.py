@@ -71,7 +71,7 @@ def test_timing_is_part_of_what_passes() -> None:
     runner = TorchRunner("drill:slow=aten::mm", {"timing": True, "timing_s": 0.02, "repeats": 0})
     detail = runner.run(MM).detail
     timing = detail["timing"]
-    assert set(timing) == {"device", "cpu", "ratio", "slow", "warning"}
+    assert set(timing) == {"device", "cpu", "ratio", "slow", "warning", "break_even"}
     assert timing["device"]["median_s"] > 0
     assert timing["device"]["samples"] == timing["cpu"]["samples"] >= 7
     assert "timing" not in TorchRunner("cpu", {}).run(MM).detail

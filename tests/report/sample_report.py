@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from scanner.capture.ledger import Captured, NotCaptured
 from scanner.capture.protocol import Attempt
 from scanner.judge.gate import Gate, exit_code, summarize
+from scanner.judge.measured import with_measurements
 from scanner.judge.models import judge_model, model_without_graph
-from scanner.records import Capture, Location, ModelReport, OpGraph, Report, Target, Unseen
+from scanner.records import (
+    Capture,
+    Location,
+    Measurement,
+    ModelReport,
+    OpCall,
+    OpGraph,
+    Report,
+    Status,
+    Target,
+    Unseen,
+)
 from tests.samples import (
     COMPOSITE,
     KERNEL,
@@ -140,3 +154,43 @@ def assembled(targets: tuple[Target, ...], *models: ModelReport) -> Report:
 
 
 BOTH = (TORCH_29, TORCH_214)
+
+
+def timed_report() -> Report:
+    """The first model after a device has run it, timed most of it, and lost once."""
+
+    def lookup(one: OpCall) -> Measurement | None:
+        return _MEASURED.get(one.op)
+
+    bare = report()
+    model = with_measurements(bare.models[0], "cuda", lookup, None, TORCH_29.id)
+    return assembled((TORCH_29,), model)
+
+
+def _timed(status: Status, device_s: float, cpu_s: float, **detail: Any) -> Measurement:
+    timing = {"device": {"median_s": device_s}, "cpu": {"median_s": cpu_s}}
+    return Measurement(device=_DEVICE, status=status, detail={"timing": timing, **detail})
+
+
+_DEVICE = "cuda (NVIDIA H200, torch 2.13.0, Linux)"
+_MEASURED = {
+    "aten::mm": _timed("native", 4e-6, 12.5e-6),
+    "aten::_to_copy": _timed("native", 3e-6, 1e-6),
+    "aten::mul.Tensor": _timed(
+        "slow",
+        25e-6,
+        5e-6,
+        reason="takes 5 times as long as on the CPU (25 µs instead of 5 µs); the device wins from "
+        "1,048,576 elements on (256 times the batch)",
+    ),
+    "aten::_linalg_eigh": _timed(
+        "fallback",
+        1.5e-3,
+        1.1e-3,
+        reason="runs on the CPU: aten::_linalg_eigh; a call takes 1.5 ms with waiting for the "
+        "device and copying 16.4 kB out and 16.6 kB back, 1.1 ms on the CPU alone",
+    ),
+    "aten::linalg_svd": Measurement(
+        device=_DEVICE, status="crash", detail={"reason": "ends the process with SIGABRT"}
+    ),
+}

@@ -13,10 +13,12 @@ from scanner.records import Report
 from scanner.report import FORMATS, Style, render
 from scanner.report.json_ import parse
 from scanner.report.schema import schema_text
-from tests.report.sample_report import BOTH, clean_report, report
+from tests.report.sample_report import BOTH, clean_report, report, timed_report
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "opscan.report-1.schema.json"
-SAMPLES = pytest.mark.parametrize("sample", [report(), report(*BOTH), clean_report()])
+SAMPLES = pytest.mark.parametrize(
+    "sample", [report(), report(*BOTH), clean_report(), timed_report()]
+)
 
 
 def encoded(sample: Report) -> bytes:
@@ -25,6 +27,20 @@ def encoded(sample: Report) -> bytes:
 
 def test_golden(snapshot: SnapshotAssertion) -> None:
     assert render(report(), "json", Style()) == snapshot
+
+
+def test_times_golden(snapshot: SnapshotAssertion) -> None:
+    (model,) = json.loads(render(timed_report(), "json", Style()))["models"]
+    shares = {
+        row["op"]: row["measurement"]["detail"].get("share")
+        for row in model["ops"]
+        if row["measurement"] is not None
+    }
+    assert {
+        "time": model["time"],
+        "by_time": model["coverage"]["by_time"],
+        "share": shares,
+    } == snapshot
 
 
 @SAMPLES

@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from scanner.report import Style, render
-from tests.report.sample_report import BOTH, clean_report, report
+from tests.report.sample_report import BOTH, clean_report, report, timed_report
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -27,6 +27,11 @@ def test_two_targets(snapshot: SnapshotAssertion) -> None:
 
 def test_verbose(snapshot: SnapshotAssertion) -> None:
     assert render(report(), "text", Style(width=100, verbosity=1)) == snapshot
+
+
+@pytest.mark.parametrize("verbosity", [0, 1])
+def test_timed(verbosity: int, snapshot: SnapshotAssertion) -> None:
+    assert render(timed_report(), "text", Style(width=100, verbosity=verbosity)) == snapshot
 
 
 def test_clean(snapshot: SnapshotAssertion) -> None:

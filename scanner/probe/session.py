@@ -1,0 +1,122 @@
+"""Passes over the configurations of one scan: one device, one store, different settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from scanner.backends.interface import DeviceFacts
+from scanner.probe.limits import Launch
+from scanner.probe.observer import Observer, Progress
+from scanner.probe.outcomes import measurement_of
+from scanner.probe.plan import config_key
+from scanner.probe.protocol import Outcome
+from scanner.probe.store import Store, open_store
+from scanner.probe.supervisor import DeviceError, probe
+from scanner.records import Measurement, OpCall
+
+__all__ = ["Session", "opened"]
+
+
+class Session:
+    """Passes over one device."""
+
+    def __init__(
+        self,
+        device: str,
+        environ: Mapping[str, str],
+        options: Mapping[str, Any],
+        store: Store | None,
+        watch: Observer,
+    ) -> None:
+        self._device = device
+        self._environ = environ
+        self._options = options
+        self._store = store
+        self._watch = _Facts(watch)
+        self.interrupted = False
+        """Whether Ctrl-C has ended a pass: there should be no further one."""
+
+    def measured(
+        self,
+        calls: Sequence[OpCall],
+        *,
+        fallback: bool | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> dict[str, Measurement]:
+        """One pass; what Ctrl-C keeps from running is `unknown`. `options` come on top."""
+        outcomes: dict[str, Outcome] = {}
+        launch = Launch(environ=self._environ, fallback=fallback)
+        try:
+            for outcome in probe(
+                calls,
+                self._device,
+                {**self._options, **(options or {})},
+                launch=launch,
+                store=self._store,
+                observer=self._watch,
+            ):
+                outcomes[outcome.key] = outcome
+        except KeyboardInterrupt:
+            if self._watch.facts is None:
+                raise
+            self.interrupted = True
+        facts = self._watch.facts
+        assert facts is not None
+        return {
+            key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
+            for key in map(config_key, calls)
+        }
+
+    def further(
+        self,
+        calls: Sequence[OpCall],
+        *,
+        fallback: bool | None,
+        options: Mapping[str, Any] | None = None,
+    ) -> dict[str, Measurement]:
+        """A pass that adds to an earlier one; empty when it is not possible."""
+        if not calls or self.interrupted:
+            return {}
+        try:
+            return self.measured(calls, fallback=fallback, options=options)
+        except DeviceError as error:
+            self._watch.notice(f"{len(calls)} configurations were not run again: {error.message}")
+            return {}
+
+
+def opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None:
+    """The store at `path`, closed with the stack; the watch hears what a user should know."""
+    if path is None:
+        return None
+    store, notice = open_store(path)
+    if notice:
+        watch.notice(notice)
+    return stack.enter_context(store)
+
+
+def _interrupted(key: str) -> Outcome:
+    return Outcome(key=key, status="unknown", reason="not run: interrupted", final=False)
+
+
+class _Facts(Observer):
+    """Passes everything on, and remembers which device it is."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.facts: DeviceFacts | None = None
+
+    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
+        """Remembers the device."""
+        self.facts = facts
+        self._observer.ready(facts, total, reused)
+
+    def progress(self, progress: Progress) -> None:
+        """Passed on."""
+        self._observer.progress(progress)
+
+    def notice(self, text: str) -> None:
+        """Passed on."""
+        self._observer.notice(text)
