@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from scanner import __version__
+from scanner.backends.mps_facts import fallback_variables
 from scanner.capture.client import Captured, Launch, NotCaptured, SourceCapture, capture_source
 from scanner.capture.protocol import Job, JobSource, Profile
 from scanner.errors import OpscanError
@@ -20,8 +21,10 @@ from scanner.judge.profile import profiles_for
 from scanner.locate.interface import Source
 from scanner.locate.resolve import resolve
 from scanner.probe.measure import measure
-from scanner.probe.observer import Observer
+from scanner.probe.observer import Observer, Remembering
 from scanner.probe.plan import config_key
+from scanner.probe.reproduce import Reproduction, failures, write_repros
+from scanner.probe.session import INTERRUPTED
 from scanner.probe.supervisor import DeviceError
 from scanner.records import Measurement, ModelReport, OpCall, Report, Target
 
@@ -50,6 +53,8 @@ class Plan:
     """How the device is probed: `stress`, `timing`."""
     store: Path | None = None
     """Where measurements are kept from scan to scan."""
+    repro: Path | None = None
+    """Folder for scripts and issue texts about what the device fails; `claim_folder` made it."""
     device_required: bool = True
     """False when a device that cannot be used is no error but a note."""
     device_target: str | None = None
@@ -178,7 +183,12 @@ def _probed(
     calls = [call_of(row) for model in models for row in model.ops]
     environ, options = plan.launch.environ, plan.probe_options
     fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
-    measured = measure(calls, device, environ, observer, options, plan.store, fallback)
+    watch = Remembering(observer or Observer())
+    measured = measure(calls, device, environ, watch, options, plan.store, fallback)
+    if plan.repro is not None:
+        environ = {**environ, **fallback_variables(fallback)}
+        how = Reproduction(folder=plan.repro, device=device, environ=environ)
+        _reproduced(calls, measured, how, watch)
     step_of = plan.device_target or plan.targets[0].id
 
     def lookup(call: OpCall) -> Measurement | None:
@@ -187,6 +197,19 @@ def _probed(
     return [
         with_measurements(model, device, lookup, plan.device_target, step_of) for model in models
     ]
+
+
+def _reproduced(
+    calls: Sequence[OpCall],
+    measured: Mapping[str, Measurement],
+    how: Reproduction,
+    watch: Remembering,
+) -> None:
+    """A script for each failure; who has interrupted the device waits for no script either."""
+    assert watch.facts is not None
+    interrupted = any(each.detail.get("reason") == INTERRUPTED for each in measured.values())
+    how = replace(how, check=not interrupted)
+    write_repros(failures(calls, measured), watch.facts, how, watch)
 
 
 def _report(

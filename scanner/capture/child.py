@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import site
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from typing import IO
 import msgspec
 
 from scanner.capture.protocol import Crash, Done, Job, Message, decode_message
+from scanner.children import importable
 
 __all__ = ["Ending", "Launch", "run_child"]
 
@@ -94,18 +94,9 @@ def _start(
         # `-m` puts the working directory first on the path: started in the user's, a file of
         # theirs named like one of ours would be imported instead. The child changes over later.
         cwd=scratch,
-        env=_environ(launch.environ),
+        env=importable(launch.environ),
         start_new_session=True,
     )
-
-
-def _environ(environ: Mapping[str, str]) -> dict[str, str]:
-    """Let the child import opscan from a source tree that is not installed."""
-    root = str(Path(__file__).parents[2])
-    if root in {*site.getsitepackages(), site.getusersitepackages()}:
-        return dict(environ)
-    rest = environ.get("PYTHONPATH")
-    return {**environ, "PYTHONPATH": os.pathsep.join([root, rest] if rest else [root])}
 
 
 def _follow(

@@ -9,11 +9,13 @@ from pathlib import Path
 
 from scanner.backends.interface import DeviceFacts
 from scanner.backends.open import check_device_spec
+from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.probe.observer import Observer, Progress
+from scanner.probe.reproduce import claim_folder
 from scanner.records import Target
 
-__all__ = ["Messages", "choose_device", "store_path"]
+__all__ = ["Messages", "choose_device", "claim_repro", "store_path"]
 
 _EVERY_S = 0.2
 
@@ -37,6 +39,18 @@ def choose_device(
 def _is_here(target: Target, host: Host) -> bool:
     installed = (host.torch or "").partition("+")[0]
     return target.version == installed and target.macos in {None, host.macos}
+
+
+def claim_repro(folder: Path | None, device: str | None) -> None:
+    """See before a scan that `--repro` can be done; raises `UsageError`."""
+    if folder is None:
+        return
+    if device is None:
+        raise UsageError(
+            f"--repro {folder} needs a device, and nothing is run here",
+            remedy="Name one, as --device mps, cuda or drill:nan=aten::exp.",
+        )
+    claim_folder(folder)
 
 
 def store_path() -> Path:

@@ -54,6 +54,12 @@ Exit codes:
 @click.option("--stress", is_flag=True, help="Also run adversarial values: NaN, huge, denormal.")
 @click.option("--timing", is_flag=True, help="Also time each op on the device and on the CPU.")
 @click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
+@click.option(
+    "--repro",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a script and an issue text for each op that the device fails.",
+)
 @gate_options
 @view_options
 def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
@@ -78,12 +84,13 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from scanner.settings import load_settings
 
     how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
+    repro = flags.pop("repro")
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(given, os.environ, Path.cwd())
     view["format"] = settings.format
     destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
-    plan = _plan(models, settings, how)
+    plan = _plan(models, settings, how, repro)
     with interruptible(), progress(quiet=view["quiet"]) as on_capture:
         result = scan(plan, query, on_capture, Messages(quiet=view["quiet"]))
     say(result, settings, verbose=view["verbose"])
@@ -91,9 +98,11 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     return result.report.exit_code
 
 
-def _plan(models: tuple[str, ...], settings: Settings, how: dict[str, bool]) -> Plan:
+def _plan(
+    models: tuple[str, ...], settings: Settings, how: dict[str, bool], repro: Path | None
+) -> Plan:
     from scanner.capture.client import Launch
-    from scanner.cli.devices import choose_device, store_path
+    from scanner.cli.devices import choose_device, claim_repro, store_path
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate
@@ -110,6 +119,7 @@ def _plan(models: tuple[str, ...], settings: Settings, how: dict[str, bool]) -> 
         )
     targets, notes = choose_targets(settings.target, host)
     device, device_target = choose_device(settings.device, host, targets)
+    claim_repro(repro, device)
     return Plan(
         arguments=models,
         cwd=Path.cwd(),
@@ -124,6 +134,7 @@ def _plan(models: tuple[str, ...], settings: Settings, how: dict[str, bool]) -> 
         device_target=device_target,
         probe_options={name: True for name in ("stress", "timing") if how[name]},
         store=None if how["fresh"] or device is None else store_path(),
+        repro=repro,
         environment={
             "device": device,
             "python": host.python,

@@ -26,6 +26,12 @@ _BAD = frozenset({"crash", "wrong", "nan"})
 @click.option("--samples", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--no-gradients", is_flag=True, help="Forward only.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Resume from and append to FILE.")
+@click.option(
+    "--repro",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write a script and an issue text for each configuration that the device fails.",
+)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="One outcome a line, JSON.")
 def command(device: str, **options: Any) -> int:
     """Run each configuration on the device against a CPU reference, and count what happens.
@@ -33,9 +39,11 @@ def command(device: str, **options: Any) -> int:
     Exits with 1 when an op crashes or computes something wrong, with 3 when one stays unknown.
     """
     from scanner.backends.open import check_device_spec
+    from scanner.cli.devices import claim_repro
     from scanner.probe.sweep import op_infos, summarize
 
     check_device_spec(device)
+    claim_repro(options["repro"], device)
     names = [name for name in options["ops"] if name != "all"]
     with interruptible():
         samples = op_infos(names, options["dtype"], options["samples"], os.environ)
@@ -48,12 +56,23 @@ def command(device: str, **options: Any) -> int:
 
 
 def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[str, Outcome]:
+    from scanner.cli.devices import Messages
+    from scanner.probe.observer import Remembering
+    from scanner.probe.outcomes import measurement_of
+    from scanner.probe.reproduce import Reproduction, failures, write_repros
     from scanner.probe.supervisor import probe
 
-    calls = (sample.call for sample in samples)
+    calls = [sample.call for sample in samples]
+    watch = Remembering(Messages(quiet=False))
     chosen = {"gradients": not options["no_gradients"]}
-    found = probe(calls, device, chosen, journal=options["journal"])
-    return {outcome.key: outcome for outcome in found}
+    found = probe(calls, device, chosen, journal=options["journal"], observer=watch)
+    outcomes = {outcome.key: outcome for outcome in found}
+    if options["repro"] and watch.facts is not None:
+        how = Reproduction(folder=options["repro"], device=device, environ=os.environ)
+        facts = watch.facts
+        measured = {key: measurement_of(outcome, facts) for key, outcome in outcomes.items()}
+        write_repros(failures(calls, measured), facts, how, watch)
+    return outcomes
 
 
 def _write(path: Path, samples: list[Sample], outcomes: dict[str, Outcome]) -> None:

@@ -9,7 +9,7 @@ import msgspec
 
 from scanner.backends.interface import DeviceFacts
 
-__all__ = ["Observer", "Progress", "Tally"]
+__all__ = ["Observer", "Progress", "Remembering", "Tally"]
 
 _WINDOW = 64
 
@@ -40,6 +40,27 @@ class Observer:
 
     def notice(self, text: str) -> None:
         """Something happened that a user should know and that is not about an op."""
+
+
+class Remembering(Observer):
+    """Passes everything on, and remembers which device it is."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.facts: DeviceFacts | None = None
+
+    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
+        """Remembers the device."""
+        self.facts = facts
+        self._observer.ready(facts, total, reused)
+
+    def progress(self, progress: Progress) -> None:
+        """Passed on."""
+        self._observer.progress(progress)
+
+    def notice(self, text: str) -> None:
+        """Passed on."""
+        self._observer.notice(text)
 
 
 class Tally:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import signal
-import site
 import subprocess
 import tempfile
 import time
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from scanner.backends import mps_facts
+from scanner.children import importable
 from scanner.probe.limits import Launch
 from scanner.probe.protocol import (
     OWN_FAULT,
@@ -155,17 +155,13 @@ class WorkerProcess:
 
 
 def _environ(launch: Launch, device: str) -> Mapping[str, str]:
-    """Let the worker import opscan from a source tree that is not installed."""
-    environ = {
-        **launch.threads(device),
-        **launch.environ,
-        **mps_facts.fallback_variables(launch.fallback),
-    }
-    root = str(Path(__file__).parents[2])
-    if root not in {*site.getsitepackages(), site.getusersitepackages()}:
-        rest = environ.get("PYTHONPATH")
-        environ["PYTHONPATH"] = os.pathsep.join([root, rest] if rest else [root])
-    return environ
+    return importable(
+        {
+            **launch.threads(device),
+            **launch.environ,
+            **mps_facts.fallback_variables(launch.fallback),
+        }
+    )
 
 
 def _kind(what: str, stderr: str) -> DeathKind:

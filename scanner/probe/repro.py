@@ -1,4 +1,4 @@
-"""A script that shows one failure with nothing but torch, and the text of an issue about it."""
+"""A script that shows one failure, with nothing but torch wherever that is possible."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ import base64
 import textwrap
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from scanner.backends.interface import DeviceFacts
 from scanner.probe.expected import Expected, dense
+from scanner.probe.gradients import differentiable
 from scanner.probe.outcome import CaseResult
-from scanner.probe.rebuild import Operands, bind
+from scanner.probe.rebuild import Operands, Unbuildable, bind
 from scanner.probe.repro_template import TEMPLATE
 from scanner.probe.schema import Schema, schema_of
 from scanner.probe.standards import private_outputs, standard_of
@@ -23,52 +22,42 @@ from scanner.probe.substitutes import DEVICE_SAVED, SUBSTITUTES
 from scanner.probe.trials import operands_for
 from scanner.records import OpCall
 
-__all__ = ["issue_text", "repro_script", "write_repro"]
+__all__ = ["repro_script"]
 
 _EMBEDDED = 1 << 18
 """Bytes of arguments that are written into the script; larger ones are drawn again by it."""
 _WIDTH = 96
+_LINGER_S = 0.2
+_OF_TORCH = frozenset({"cpu", "cuda", "mps"})
+_ON_OURS = """
+# The device is one of opscan's own: only with opscan can the script run on it.
+from scanner.backends.open import open_device
 
+OURS = open_device(DEVICE)
+"""
+_REFERENCE = """
+# No op that the CPU has computes the same: the reference is opscan's.
+from scanner.backends.overloads import runnable
 
-def write_repro(
-    directory: Path,
-    call: OpCall,
-    result: CaseResult,
-    facts: DeviceFacts,
-    values: Sequence[Tensor] | None = None,
-) -> tuple[Path, Path]:
-    """Writes `NAME.py` and `NAME.md` into the directory; their paths.
-
-    `facts.backend` names the device that the script runs on unless it is told another.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    script = repro_script(call, result, facts.backend, values)
-    name = _file_name(directory, call)
-    paths = directory / f"{name}.py", directory / f"{name}.md"
-    paths[0].write_text(script, encoding="utf-8")
-    paths[1].write_text(issue_text(call, result, facts, script), encoding="utf-8")
-    return paths
-
-
-def _file_name(directory: Path, call: OpCall) -> str:
-    plain = call.op.replace("::", "_").replace(".", "_")
-    dtype = call.inputs[0].dtype if call.inputs else "none"
-    number = 0
-    while (directory / f"{plain}_{dtype}_{number}.py").exists():
-        number += 1
-    return f"{plain}_{dtype}_{number}"
+REFERENCE = runnable("{op}", "cpu")
+"""
 
 
 def repro_script(
     call: OpCall, result: CaseResult, device: str, values: Sequence[Tensor] | None = None
 ) -> str:
-    """A script that runs the op on the CPU, in double precision and on a device, and compares.
+    """The source of a script that exits with 1 as long as `device` fails as it did.
 
-    It exits with 1 when the device is at fault, with 0 when it is not. Raises `Unbuildable` when
-    the configuration cannot be rebuilt.
+    `device` is spelled as on the command line. Raises `Unbuildable` when no script can show it, and
+    `LookupError` when the installed torch does not have the op.
     """
     schema = schema_of(call.op)
+    if schema.op in DEVICE_SAVED:
+        raise Unbuildable("it needs what its forward op keeps for itself")
     operands = operands_for(schema, call, result.seed, result.trial, values)
+    checks = _checks(schema, call, result)
+    embedded = _embedded(operands) and device.partition(":")[0] in _OF_TORCH
+    borrowed = schema.op in SUBSTITUTES and (not embedded or checks != [None])
     return TEMPLATE.format(
         op=call.op,
         status=result.status,
@@ -78,11 +67,23 @@ def repro_script(
         storages=_storages(operands),
         tensors=_tensors(call, operands),
         arguments=_arguments(schema, call),
-        changed=_changed(schema, call),
-        expected=_expected(schema, call, operands),
-        gradient=_gradient(call, result),
+        changed=_changed(schema, call, result),
+        expected="" if borrowed else _expected(schema, call, operands),
+        adapter=_adapter(schema, device, borrowed=borrowed),
+        checks=checks,
+        layout=_detected(result, "stride"),
         private=sorted(int(name) for name in private_outputs(schema, call)),
+        linger=_LINGER_S,
     )
+
+
+def _adapter(schema: Schema, device: str, *, borrowed: bool) -> str:
+    ours = "" if device.partition(":")[0] in _OF_TORCH else _ON_OURS
+    return ours + (_REFERENCE.format(op=schema.op) if borrowed else "")
+
+
+def _embedded(operands: Operands) -> bool:
+    return sum(storage.nbytes for storage in operands.storages) <= _EMBEDDED
 
 
 def _wrapped(text: str) -> str:
@@ -97,11 +98,11 @@ def _callable(op: str) -> str:
 
 
 def _storages(operands: Operands) -> str:
-    total = sum(storage.nbytes for storage in operands.storages)
+    embedded = _embedded(operands)
     lines = []
     for storage in operands.storages:
         dtype = str(storage.dtype)
-        if total <= _EMBEDDED:
+        if embedded:
             lines.append(f"    stored({dtype}, {_packed(storage)}),")
         else:
             low, high = _range(storage)
@@ -144,16 +145,21 @@ def _tensors(call: OpCall, operands: Operands) -> str:
     return "\n".join(lines)
 
 
-def _gradient(call: OpCall, result: CaseResult) -> list[int] | None:
-    """Positions of differentiated arguments when a gradient is what failed."""
-    if result.gradient is None or result.gradient.status in {"native", "skipped"}:
-        return None
+def _checks(schema: Schema, call: OpCall, result: CaseResult) -> list[list[int] | None]:
+    """What failed: None for what the op returns, positions of arguments for their gradients.
+
+    Where a process ended, nobody knows in which of the two.
+    """
+    kinds = ("float", "bfloat", "complex")
+    floating = [at for at, spec in enumerate(call.inputs) if spec.dtype.startswith(kinds)]
+    if result.gradient is None:
+        both = result.status == "crash" and floating and differentiable(schema, call)
+        return [None, floating] if both else [None]
+    if result.gradient.status in {"native", "skipped"}:
+        return [None]
     compared = {output.name.removeprefix("grad of ") for output in result.gradient.outputs}
-    return [
-        place
-        for place, spec in enumerate(call.inputs)
-        if spec.name in compared or (not compared and "float" in spec.dtype)
-    ]
+    named = [place for place, spec in enumerate(call.inputs) if spec.name in compared]
+    return [named or floating]
 
 
 class _Named:
@@ -186,14 +192,21 @@ def _source(value: Any) -> str:
     return repr(value)
 
 
-def _changed(schema: Schema, call: OpCall) -> str:
+def _detected(result: CaseResult, *kinds: str) -> bool:
+    return any(detection.kind in kinds for detection in result.detections)
+
+
+def _changed(schema: Schema, call: OpCall, result: CaseResult) -> str:
+    """Arguments that the op writes; all of them when it has written one that it must not."""
+    if _detected(result, "input-clobbered", "out-of-bounds"):
+        return repr(list(range(len(call.inputs))))
     names = [spec.name.partition("[")[0] for spec in call.inputs]
     return repr([place for place, name in enumerate(names) if name in schema.written])
 
 
 def _expected(schema: Schema, call: OpCall, operands: Operands) -> str:
     """Reference outputs, for ops that the CPU does not have; else nothing."""
-    if schema.op not in SUBSTITUTES or schema.op in DEVICE_SAVED:
+    if schema.op not in SUBSTITUTES:
         return ""
     expected = Expected(schema, call, operands, standard_of(schema, call), widest=1 << 31)
     outputs = expected.cpu.outputs.values()
@@ -201,32 +214,3 @@ def _expected(schema: Schema, call: OpCall, operands: Operands) -> str:
         f"    stored({output.dtype}, {_packed(dense(output))}).reshape({tuple(output.shape)}),"
         for output in outputs
     )
-
-
-def issue_text(call: OpCall, result: CaseResult, facts: DeviceFacts, script: str) -> str:
-    """Markdown for a bug report: what was expected, what happened, on what, and the script."""
-    detections = "\n".join(f"- {d.kind} in {d.where}: {d.message}" for d in result.detections)
-    error = f"```\n{result.error}\n```\n\n" if result.error else ""
-    details = "\n".join(f"- {key}: {value}" for key, value in sorted(facts.details.items()))
-    return (
-        f"# `{call.op}` on {facts.backend}: {result.status}\n\n"
-        f"{_sentence(result)}\n\n{error}"
-        f"{detections}{chr(10) * 2 if detections else ''}"
-        f"## Configuration\n\n{_configuration(call)}\n\n"
-        f"## Versions\n\n- {facts.framework}\n- {facts.name}\n- {facts.os}\n{details}\n\n"
-        f"## Script\n\nIt exits with 1 while the failure lasts.\n\n```python\n{script}```\n"
-    )
-
-
-def _sentence(result: CaseResult) -> str:
-    reason = result.reason or "The device and the CPU differ."
-    return reason[0].upper() + reason[1:]
-
-
-def _configuration(call: OpCall) -> str:
-    rows = ["| argument | dtype | shape | strides | offset |", "|---|---|---|---|---|"]
-    for spec in call.inputs:
-        shape, stride = list(spec.shape), list(spec.stride)
-        rows.append(f"| `{spec.name}` | {spec.dtype} | {shape} | {stride} | {spec.offset} |")
-    others = [f"- `{name}`: `{value!r}`" for name, value in call.attributes.items()]
-    return "\n".join([*rows, "", *others]).rstrip()

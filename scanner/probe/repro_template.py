@@ -1,4 +1,8 @@
-"""The script of a repro; `repro` fills in its braces. It uses nothing but torch."""
+"""The script of a repro; `repro` fills in its braces.
+
+It uses nothing but torch, except on devices that only opscan has, and where no op of torch computes
+the reference: then `{adapter}` imports opscan.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,15 @@ TEMPLATE = '''"""{op}: {status}
 
 {reason}
 
-Usage: python THIS_FILE [DEVICE]     exits with 1 when the device is at fault
+Usage: python THIS_FILE [DEVICE]
+
+Exits with 1 when the device is at fault, with 0 when it is not, and with 2 when that cannot be told
+because the CPU fails too. An op that ends or hangs its process does so here as well.
 """
 
 import base64
 import sys
+import time
 import warnings
 import zlib
 
@@ -20,10 +28,13 @@ import torch
 
 DEVICE = sys.argv[1] if len(sys.argv) > 1 else "{device}"
 OP = {callable}
-# Positions of arguments whose gradients are compared; None compares what the op returns.
-GRADIENT = {gradient}
+# What is compared, in turn: None is what the op returns, else gradients with respect to the
+# arguments at these positions.
+CHECKS = {checks}
 # Outputs that hold a backend's own state.
 PRIVATE = {private}
+# Whether other strides than the CPU's are what is wrong.
+LAYOUT = {layout}
 WIDE = {{
     **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64),
     torch.complex64: torch.complex128,
@@ -58,14 +69,26 @@ STORAGES = [
 TENSORS = [
 {tensors}
 ]
+# Arguments whose values are compared after the call.
 CHANGED = {changed}
 EXPECTED = [
 {expected}
 ]
 
 
+# Devices that torch does not know, and references that it does not have.
+OURS = REFERENCE = None
+{adapter}
+
 def call(t, device, w):
-    return OP({arguments})
+    op = OP if device != "cpu" else REFERENCE or OP
+    if OURS and device != "cpu":
+        op, device = on_ours, OURS.upload(torch.zeros(())).device
+    return op({arguments})
+
+
+def on_ours(*args, **kwargs):
+    return OURS.call("{op}", args, kwargs)
 
 
 def tensors(device, raised):
@@ -73,7 +96,7 @@ def tensors(device, raised):
     moved = {{}}
 
     def laid(place, shape, stride, offset, dtype, host):
-        where = "cpu" if host else device
+        where = "cpu" if host or OURS else device
         if (place, where) not in moved:
             storage = STORAGES[place]
             wide = WIDE.get(storage.dtype, storage.dtype) if raised else storage.dtype
@@ -83,7 +106,20 @@ def tensors(device, raised):
             flat = flat.view(dtype)
         return flat.as_strided(shape, stride, offset)
 
-    return [laid(*item) if isinstance(item, tuple) else item.to(device) for item in TENSORS]
+    given = [laid(*item) if isinstance(item, tuple) else item for item in TENSORS]
+    return moved_to(device, given)
+
+
+def moved_to(device, given):
+    """Devices of opscan's own take their arguments together, and sparse tensors are moved whole."""
+    away = [x for x, item in enumerate(TENSORS) if not isinstance(item, tuple) or not item[-1]]
+    if OURS and device != "cpu":
+        moved = OURS.upload_all([given[x] for x in away])
+    else:
+        moved = [given[x].to(device) for x in away]
+    for place, tensor in zip(away, moved):
+        given[place] = tensor
+    return given
 
 
 def flat(value):
@@ -94,20 +130,20 @@ def flat(value):
     return [] if value is None else [torch.tensor(value)]
 
 
-def run(device, raised=False):
+def run(device, wrt, raised=False):
     """Outputs, or gradients of them, on the CPU."""
     torch.set_default_dtype(torch.float64 if raised else torch.float32)
     t = tensors(device, raised)
-    if GRADIENT is not None:
-        return gradients(t, device, raised)
+    if wrt is not None:
+        return gradients(t, device, wrt, raised)
     with torch.no_grad():
         returned = flat(call(t, device, raise_dtype if raised else keep_dtype))
     changed = [t[place] for place in CHANGED if not any(t[place] is out for out in returned)]
-    return [onto_host(out) for out in returned + changed]
+    return [onto_host(out, device) for out in returned + changed]
 
 
-def gradients(t, device, raised):
-    leaves = [x.detach().requires_grad_(place in GRADIENT) for place, x in enumerate(t)]
+def gradients(t, device, wrt, raised):
+    leaves = [x.detach().requires_grad_(place in wrt) for place, x in enumerate(t)]
     given = [x.clone() if place in CHANGED else x for place, x in enumerate(leaves)]
     outputs = flat(call(given, device, raise_dtype if raised else keep_dtype))
     outputs = [out for out in outputs if out.requires_grad]
@@ -116,7 +152,7 @@ def gradients(t, device, raised):
     vectors = [torch.randn(out.shape, **single).to(out) for out in outputs]
     wanted = [x for x in leaves if x.requires_grad]
     found = torch.autograd.grad(outputs, wanted, vectors, allow_unused=True)
-    return [onto_host(gradient) for gradient in found if gradient is not None]
+    return [onto_host(gradient, device) for gradient in found if gradient is not None]
 
 
 def raise_dtype(dtype):
@@ -127,11 +163,25 @@ def keep_dtype(dtype):
     return dtype
 
 
-def onto_host(tensor):
+def onto_host(tensor, device):
+    """The tensor on the CPU, in the layout that it has on the device."""
+    strides = tensor.stride() if tensor.layout == torch.strided else None
+    if OURS and device != "cpu":
+        tensor = OURS.download(tensor)
     tensor = tensor.detach().to("cpu").resolve_conj()
     if tensor.dtype == torch.complex32:
         tensor = tensor.to(torch.complex64)
-    return tensor.to_dense() if tensor.layout != torch.strided else tensor
+    if strides is None:
+        return tensor.to_dense()
+    try:
+        return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+    except RuntimeError:
+        return tensor  # its elements overlap
+
+
+def steps(tensor):
+    """Strides of dimensions with more than one element; the others mean nothing."""
+    return [step for size, step in zip(tensor.shape, tensor.stride()) if size > 1]
 
 
 def slope(values, right):
@@ -146,8 +196,10 @@ def compare(number, ours, theirs, right):
     if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
         print(f"  the CPU gives {{tuple(theirs.shape)}} {{theirs.dtype}}")
         return False
-    if ours.stride() != theirs.stride():
+    if steps(ours) != steps(theirs):
         print(f"  the CPU gives strides {{theirs.stride()}}")
+        if LAYOUT:
+            return False
     if torch.equal(ours, theirs):
         print("  equal to the CPU's")
         return True
@@ -178,24 +230,40 @@ def compare(number, ours, theirs, right):
     return float(error.max()) <= allowed and not biased
 
 
-def main():
-    warnings.simplefilter("ignore")
-    print(f"torch {{torch.__version__}}, {{DEVICE}}")
-    theirs = EXPECTED or run("cpu")
+def check(wrt):
+    """0 when the device is right, 1 when it is not, 2 when that cannot be told."""
     try:
-        right = [None] * len(theirs) if EXPECTED else run("cpu", raised=True)
-    except RuntimeError:
+        theirs = EXPECTED or run("cpu", wrt)
+    except Exception as error:
+        print(f"the CPU raises {{type(error).__name__}}: {{error}}")
+        return 2 if wrt is CHECKS[0] else 0
+    try:
+        right = [None] * len(theirs) if EXPECTED else run("cpu", wrt, raised=True)
+    except Exception:
         right = [None] * len(theirs)
     torch.set_default_dtype(torch.float32)
     try:
-        ours = run(DEVICE)
+        ours = run(DEVICE, wrt)
     except Exception as error:
         print(f"the device raises {{type(error).__name__}}: {{error}}")
         return 1
     each = enumerate(zip(ours, theirs, right))
-    good = [compare(number, *three) for number, three in each if number not in PRIVATE]
-    print("the device is right" if all(good) else "THE DEVICE IS WRONG")
+    good = [compare(n, *three) for n, three in each if wrt is not None or n not in PRIVATE]
+    good.append(len(ours) == len(theirs))
     return 0 if all(good) else 1
+
+
+def main():
+    warnings.simplefilter("ignore")
+    print(f"torch {{torch.__version__}}, {{DEVICE}}")
+    for wrt in CHECKS:
+        status = check(wrt)
+        if status:
+            break
+    # Devices may end the process a little later.
+    time.sleep({linger})
+    print(("the device is right", "THE DEVICE IS WRONG", "nothing can be told")[status])
+    return status
 
 
 sys.exit(main())

@@ -7,9 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from scanner.backends.interface import DeviceFacts
 from scanner.probe.limits import Launch
-from scanner.probe.observer import Observer, Progress
+from scanner.probe.observer import Observer, Remembering
 from scanner.probe.outcomes import measurement_of
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
@@ -17,7 +16,10 @@ from scanner.probe.store import Store, open_store
 from scanner.probe.supervisor import DeviceError, probe
 from scanner.records import Measurement, OpCall
 
-__all__ = ["Session", "opened"]
+__all__ = ["INTERRUPTED", "Session", "opened"]
+
+INTERRUPTED = "not run: interrupted"
+"""Reason of a configuration that Ctrl-C has kept from running."""
 
 
 class Session:
@@ -35,7 +37,7 @@ class Session:
         self._environ = environ
         self._options = options
         self._store = store
-        self._watch = _Facts(watch)
+        self._watch = Remembering(watch)
         self.interrupted = False
         """Whether Ctrl-C has ended a pass: there should be no further one."""
 
@@ -98,25 +100,4 @@ def opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None
 
 
 def _interrupted(key: str) -> Outcome:
-    return Outcome(key=key, status="unknown", reason="not run: interrupted", final=False)
-
-
-class _Facts(Observer):
-    """Passes everything on, and remembers which device it is."""
-
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
-        self.facts: DeviceFacts | None = None
-
-    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
-        """Remembers the device."""
-        self.facts = facts
-        self._observer.ready(facts, total, reused)
-
-    def progress(self, progress: Progress) -> None:
-        """Passed on."""
-        self._observer.progress(progress)
-
-    def notice(self, text: str) -> None:
-        """Passed on."""
-        self._observer.notice(text)
+    return Outcome(key=key, status="unknown", reason=INTERRUPTED, final=False)

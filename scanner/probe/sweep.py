@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from scanner.children import importable
 from scanner.errors import UsageError
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
@@ -59,7 +60,7 @@ def op_infos(
     command = [sys.executable, "-m", "scanner.probe.opinfo", "--samples", str(samples)]
     command += [flag for dtype in dtypes for flag in ("--dtype", dtype)]
     done = subprocess.run(
-        [*command, "--", *names], capture_output=True, env=dict(environ), check=False
+        [*command, "--", *names], capture_output=True, env=importable(environ), check=False
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()

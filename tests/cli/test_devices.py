@@ -59,11 +59,11 @@ def test_an_unknown_device_is_refused() -> None:
         choose_device("tpu", LINUX, (HERE,))
 
 
-def scan(folder: Path, device: str) -> tuple[int, dict[str, object]]:
+def scan(folder: Path, device: str, *more: str) -> tuple[int, dict[str, object]]:
     (folder / "net.py").write_text(MODEL)
     command = [sys.executable, "-m", "scanner", "net.py", "--device", device, "-f", "json"]
     done = subprocess.run(
-        [*command, "--target", "torch==2.9.1"],
+        [*command, "--target", "torch==2.9.1", *more],
         cwd=folder,
         env=os.environ | {"XDG_DATA_HOME": str(folder / "data"), "HOME": str(folder)},
         capture_output=True,
@@ -73,11 +73,36 @@ def scan(folder: Path, device: str) -> tuple[int, dict[str, object]]:
 
 
 def test_a_gate_that_must_fail_does(tmp_path: Path) -> None:
-    code, report = scan(tmp_path, "drill:nan=aten::sigmoid,abort=aten::linear")
+    drill = "drill:nan=aten::sigmoid,abort=aten::linear"
+    code, report = scan(tmp_path, drill, "--repro", "bugs")
     [model] = report["models"]  # type: ignore[misc]
     rules = {finding["op"]: finding["rule"] for finding in model["findings"]}
     assert rules == {"aten::sigmoid": "OPS202", "aten::linear": "OPS203"}
     assert code == 1
+    issues = {path.name[:-12]: path.read_text() for path in (tmp_path / "bugs").glob("*.md")}
+    assert issues.keys() == {"aten-sigmoid-float32", "aten-linear-float32"}
+    assert "**confirmed**: the script exited with 1" in issues["aten-sigmoid-float32"]
+    assert "**confirmed**: the script's process was killed by SIG" in issues["aten-linear-float32"]
+    assert len(list((tmp_path / "bugs").glob("*.py"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("net.py", "--repro", "bugs"), b"--repro bugs needs a device"),
+        (("net.py", "--device", "cpu", "--repro", "."), b"--repro .: it holds other files (net.py"),
+        (("net.py", "--device", "cpu", "--repro", "net.py"), b"--repro net.py: cannot be written"),
+        (("sweep", "--device", "cpu", "--repro", "net.py"), b"--repro net.py: cannot be written"),
+    ],
+)
+def test_a_folder_for_scripts_is_seen_to_first(
+    tmp_path: Path, arguments: tuple[str, ...], said: bytes
+) -> None:
+    (tmp_path / "net.py").write_text(MODEL)
+    refused = opscan(tmp_path, *arguments)
+    assert refused.returncode == 2
+    assert said in refused.stderr
+    assert b"Traceback" not in refused.stderr
 
 
 def test_the_cpu_agrees_with_itself(tmp_path: Path) -> None:
