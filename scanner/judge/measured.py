@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from scanner.judge.contradictions import contradictions
 from scanner.judge.findings import fingerprint
 from scanner.judge.rows import coverage
 from scanner.judge.rules.measured import RULES, MeasuredCase
@@ -54,7 +55,11 @@ def with_measurements(
     return msgspec.structs.replace(
         model,
         ops=rows,
-        findings=(*model.findings, *_findings(longest_first, device, target)),
+        findings=(
+            *model.findings,
+            *_findings(longest_first, device, target),
+            *contradictions(model.ops, device, lambda row: measured(call_of(row)), target),
+        ),
         coverage=msgspec.structs.replace(coverage(rows), by_time=by_time),
         time=step_time(rows, step_of),
     )

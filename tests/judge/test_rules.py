@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from scanner.judge.rules import RULES, Rule, about_capture, about_ops, measured
+from scanner.judge.rules import RULES, Rule, about_capture, about_ops, contradiction, measured
 from scanner.judge.rules.equivalents import EQUIVALENTS
 
 
@@ -20,7 +20,8 @@ def test_every_rule_is_documented(rule: Rule[object]) -> None:
 
 def test_ids_and_names_are_unique_and_sorted() -> None:
     assert list(RULES) == sorted(RULES)
-    assert len(RULES) == len(about_ops) + len(measured.RULES) + len(about_capture)
+    families = (about_ops, measured.RULES, contradiction.RULES, about_capture)
+    assert len(RULES) == sum(map(len, families))
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 
 
@@ -30,7 +31,7 @@ def test_families_follow_the_first_digit() -> None:
 
 
 def test_scan_problems_never_block_by_severity() -> None:
-    assert {rule.severity for rule in about_capture} == {"note"}
+    assert {rule.severity for rule in (*about_capture, *contradiction.RULES)} == {"note"}
 
 
 def test_equivalents_name_ops_without_overload() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scanner.judge.rules import measured, scan_problems, support
+from scanner.judge.rules import contradiction, measured, scan_problems, support
 from scanner.judge.rules.interface import Advice, OpCase, Problem, Rule
 
 __all__ = ["RULES", "Advice", "OpCase", "Problem", "Rule", "about_capture", "about_ops"]
@@ -17,7 +17,12 @@ about_capture: tuple[Rule[Problem], ...] = scan_problems.RULES
 
 def _registry() -> dict[str, Rule[Any]]:
     rules: dict[str, Rule[Any]] = {}
-    every: list[Rule[Any]] = [*about_ops, *measured.RULES, *about_capture]
+    every: list[Rule[Any]] = [
+        *about_ops,
+        *measured.RULES,
+        *contradiction.RULES,
+        *about_capture,
+    ]
     for rule in every:
         if rule.id in rules:
             raise ValueError(f"two rules have the id {rule.id}")
