@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from scanner import __version__
 from scanner.backends.mps_facts import fallback_variables
+from scanner.backends.sim_spec import NAME as SIMULATOR
 from scanner.capture.client import Captured, Launch, NotCaptured, SourceCapture, capture_source
 from scanner.capture.protocol import Job, JobSource, Profile
 from scanner.errors import OpscanError
@@ -27,6 +28,7 @@ from scanner.probe.reproduce import Reproduction, failures, write_repros
 from scanner.probe.session import INTERRUPTED
 from scanner.probe.supervisor import DeviceError
 from scanner.records import Measurement, ModelReport, OpCall, Report, Target
+from scanner.simulate import simulate
 
 __all__ = ["Plan", "Scan", "scan"]
 
@@ -48,7 +50,8 @@ class Plan:
     gate: Gate = field(default_factory=Gate)
     launch: Launch = field(default_factory=Launch)
     device: str | None = None
-    """Device spec to run every configuration on; None runs nothing."""
+    """Device spec to run every configuration on; None runs nothing, `metal-sim` simulates every
+    target."""
     probe_options: Mapping[str, Any] = field(default_factory=dict)
     """How the device is probed: `stress`, `timing`."""
     store: Path | None = None
@@ -95,7 +98,8 @@ def scan(
     notes: list[str] = []
     if plan.device is not None:
         try:
-            models = _probed(models, plan, plan.device, observer)
+            run = _simulated if plan.device == SIMULATOR else _probed
+            models = run(models, plan, plan.device, observer)
         except DeviceError as error:
             if plan.device_required:
                 raise
@@ -197,6 +201,18 @@ def _probed(
     return [
         with_measurements(model, device, lookup, plan.device_target, step_of) for model in models
     ]
+
+
+def _simulated(
+    models: Sequence[ModelReport], plan: Plan, _device: str, observer: Observer | None
+) -> list[ModelReport]:
+    """Every target on its own release in the simulator."""
+    environ, options = plan.launch.environ, plan.probe_options
+
+    def run(calls: Sequence[OpCall], device: str) -> Mapping[str, Measurement]:
+        return measure(calls, device, environ, observer, options, plan.store)
+
+    return simulate(models, plan.targets, run)
 
 
 def _reproduced(

@@ -242,6 +242,8 @@ class OpReport(_Record, frozen=True, kw_only=True):
     locations: tuple[Location, ...]
     via: str = ""
     measurement: Measurement | None = None
+    simulations: dict[str, Measurement] = {}
+    """target id → what that release's own code did in the simulator; nothing of it is measured."""
     estimate: dict[str, Any] | None = None
 
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-__all__ = ["Device", "DeviceFacts", "Unusable"]
+__all__ = ["Device", "DeviceFacts", "Inconclusive", "Unusable"]
 
 
 class DeviceFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,6 +34,10 @@ class Unusable(msgspec.Struct, frozen=True, kw_only=True):
 
     reason: str
     remedy: str
+
+
+class Inconclusive(Exception):  # noqa: N818  (an outcome, not an error)
+    """A device cannot tell what would happen: no verdict on the op, for the reason given."""
 
 
 class Device(Protocol):
@@ -62,7 +66,7 @@ class Device(Protocol):
     def call(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Runs `aten::…` on device tensors; returns when the result is ready.
 
-        Raises what the framework raises.
+        Raises what the framework raises, and `Inconclusive` where an imitation has no answer.
         """
 
     def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -1,4 +1,5 @@
-"""Chooses a device by its spelling: `mps`, `cuda`, `cuda:1`, `cpu`, `drill:abort=aten::mm`.
+"""Chooses a device by its spelling: `mps`, `cuda`, `cuda:1`, `cpu`, `metal-sim:2.15.0`,
+`drill:abort=aten::mm`.
 
 The spelling is checked without torch, so that a typo costs a user no process; the device itself
 is opened where it is used, in a worker.
@@ -6,24 +7,26 @@ is opened where it is used, in a worker.
 
 from __future__ import annotations
 
-import importlib
 import re
 
 from scanner.backends.drill_spec import parse_drill
 from scanner.backends.interface import Device
+from scanner.backends.sim_spec import is_simulator, sim_target
 from scanner.errors import UsageError
 
 __all__ = ["check_device_spec", "open_device", "reads_fallback_variable"]
 
 _GPU = re.compile(r"(mps|cuda)(?::(\d+))?")
-_KNOWN = "mps, cuda, cpu, metal-sim and drill:SPEC"
+_KNOWN = "mps, cuda, cpu, metal-sim:RELEASE and drill:SPEC"
 
 
 def check_device_spec(spec: str) -> None:
     """Raises `UsageError` with the remedy when no device is spelled like this."""
     if spec.startswith("drill:"):
         parse_drill(spec.removeprefix("drill:"))
-    elif spec not in {"cpu", "metal-sim"} and not _GPU.fullmatch(spec):
+    elif is_simulator(spec):
+        sim_target(spec)
+    elif spec != "cpu" and not _GPU.fullmatch(spec):
         raise UsageError(f"there is no device {spec!r}", remedy=f"Devices are {_KNOWN}.")
 
 
@@ -46,19 +49,10 @@ def open_device(spec: str) -> Device:
         from scanner.backends.cpu import CpuDevice
 
         return CpuDevice()
-    if spec == "metal-sim":
-        return _simulator()
+    if is_simulator(spec):
+        from scanner.backends.metal_sim import open_simulator
+
+        return open_simulator(spec)
     from scanner.backends.drill import DrillDevice
 
     return DrillDevice(spec.removeprefix("drill:"))
-
-
-def _simulator() -> Device:
-    try:
-        module = importlib.import_module("scanner.backends.metal_sim")
-    except ImportError:
-        raise UsageError(
-            "this opscan has no metal-sim device", remedy="Use --device cpu or none."
-        ) from None
-    device: Device = module.open_simulator()
-    return device

@@ -9,13 +9,22 @@ from pathlib import Path
 
 from scanner.backends.interface import DeviceFacts
 from scanner.backends.open import check_device_spec
+from scanner.backends.sim_spec import NAME as SIMULATOR
+from scanner.backends.sim_spec import is_simulator, sim_target
 from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.probe.observer import Observer, Progress
 from scanner.probe.reproduce import claim_folder
 from scanner.records import Target
 
-__all__ = ["Messages", "choose_device", "claim_repro", "store_path"]
+__all__ = [
+    "Messages",
+    "choose_device",
+    "claim_repro",
+    "require_simulated",
+    "simulated_target",
+    "store_path",
+]
 
 _EVERY_S = 0.2
 
@@ -25,15 +34,49 @@ def choose_device(
 ) -> tuple[str | None, str | None]:
     """The device to run on, and the id of the target that it is.
 
-    `auto` is the GPU of a Mac, and nothing elsewhere. Raises `UsageError` for an unknown spec.
+    `auto` is the GPU of a Mac, and nothing elsewhere; `metal-sim` is every target, simulated.
+    Raises `UsageError` for an unknown spec.
     """
     if spec == "none" or (spec == "auto" and not (host.is_apple_silicon and host.torch)):
         return None, None
     device = "mps" if spec == "auto" else spec
-    check_device_spec(device)
+    if device != SIMULATOR:
+        check_device_spec(device)
     return device, next(
         (t.id for t in targets if _is_here(t, host)), None
     ) if device == "mps" else None
+
+
+def simulated_target(device: str, targets: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """`metal-sim:2.15.0` as device and target, whichever way they were given.
+
+    Raises `UsageError` when two places name a release.
+    """
+    if not is_simulator(device) or device == SIMULATOR:
+        return device, tuple(targets)
+    target = sim_target(device)
+    if targets:
+        raise UsageError(
+            f"--device {device} and --target both name a release",
+            remedy=f"Write --device {SIMULATOR} and name releases with --target.",
+        )
+    return SIMULATOR, (target.id,)
+
+
+def require_simulated(targets: Sequence[Target], *, timing: bool) -> None:
+    """Refuse before the model is captured what the simulator would refuse after it.
+
+    Raises `UsageError` for what cannot be simulated, `PrepareError` for a release that is not
+    prepared.
+    """
+    if timing:
+        raise UsageError(
+            "--timing: the simulator says nothing about speed", remedy="Leave one of them out."
+        )
+    from scanner.sim.prepare.release import find_prepared
+
+    for target in targets:
+        find_prepared(target.version)
 
 
 def _is_here(target: Target, host: Host) -> bool:
@@ -72,7 +115,8 @@ class Messages(Observer):
         """Names the device."""
         if self._live:
             known = f", {reused} known from before" if reused else ""
-            sys.stderr.write(f"running {total} configurations on {facts.name}{known}\n")
+            doing = f"simulating {facts.framework}:" if facts.backend == SIMULATOR else "running"
+            sys.stderr.write(f"{doing} {total} configurations on {facts.name}{known}\n")
 
     def progress(self, progress: Progress) -> None:
         """Rate and remaining time, at most a few times a second."""

@@ -13,6 +13,7 @@ from scanner.cli.view import gate_options, show, view_options
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
+    from scanner.host import Host
     from scanner.pipeline import Plan
     from scanner.settings import Settings
 
@@ -43,7 +44,7 @@ Exit codes:
 @click.option(
     "--device",
     metavar="NAME",
-    help="auto (mps on a Mac, else none), mps, cuda, cpu, none, or drill:FAULT=OP.",
+    help="auto (mps on a Mac, else none), mps, metal-sim, cuda, cpu, none, or drill:FAULT=OP.",
 )
 @click.option(
     "--timeout",
@@ -101,8 +102,15 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
 def _plan(
     models: tuple[str, ...], settings: Settings, how: dict[str, bool], repro: Path | None
 ) -> Plan:
+    from scanner.backends.sim_spec import NAME as SIMULATOR
     from scanner.capture.client import Launch
-    from scanner.cli.devices import choose_device, claim_repro, store_path
+    from scanner.cli.devices import (
+        choose_device,
+        claim_repro,
+        require_simulated,
+        simulated_target,
+        store_path,
+    )
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate
@@ -117,8 +125,11 @@ def _plan(
             "torch is not installed in the Python that runs opscan",
             remedy="Install opscan where your project runs, or `pip install opscan-metal[torch]`.",
         )
-    targets, notes = choose_targets(settings.target, host)
-    device, device_target = choose_device(settings.device, host, targets)
+    spec, named = simulated_target(settings.device, settings.target)
+    targets, notes = choose_targets(named, host)
+    device, device_target = choose_device(spec, host, targets)
+    if device == SIMULATOR:
+        require_simulated(targets, timing=how["timing"])
     claim_repro(repro, device)
     return Plan(
         arguments=models,
@@ -135,12 +146,16 @@ def _plan(
         probe_options={name: True for name in ("stress", "timing") if how[name]},
         store=None if how["fresh"] or device is None else store_path(),
         repro=repro,
-        environment={
-            "device": device,
-            "python": host.python,
-            "system": host.system,
-            "machine": host.machine,
-            "torch": host.torch,
-        },
+        environment=_environment(host, device),
         notes=notes,
     )
+
+
+def _environment(host: Host, device: str | None) -> dict[str, Any]:
+    return {
+        "device": device,
+        "python": host.python,
+        "system": host.system,
+        "machine": host.machine,
+        "torch": host.torch,
+    }

@@ -64,6 +64,7 @@ def _complete(model: ModelReport) -> bool:
 
 
 def _unmeasured(model: ModelReport) -> bool:
-    """Whether a device was asked about a configuration and gave no answer."""
+    """Whether a device, real or simulated, was asked about a configuration and gave no answer."""
     measured = (row.measurement for row in model.ops if row.measurement is not None)
-    return any(measurement.status == "unknown" for measurement in measured)
+    simulated = (each for row in model.ops for each in row.simulations.values())
+    return any(each.status == "unknown" for each in (*measured, *simulated))

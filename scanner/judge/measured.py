@@ -1,8 +1,8 @@
-"""Adds what a device did to the report of a model."""
+"""Adds what a device did, or the simulator of a target, to the report of a model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -12,18 +12,21 @@ from scanner.judge.rows import coverage
 from scanner.judge.rules.measured import RULES, MeasuredCase
 from scanner.judge.step_time import device_seconds, seconds_by_status, step_time, with_shares
 from scanner.records import (
+    Evidence,
     Finding,
     Measurement,
     ModelReport,
     OpCall,
     OpReport,
+    Target,
     TensorSpec,
     Verdict,
 )
 
-__all__ = ["call_of", "with_measurements"]
+__all__ = ["call_of", "with_measurements", "with_simulation"]
 
 Lookup = Callable[[OpCall], "Measurement | None"]
+_RUNS = frozenset({"native", "composite", "slow"})
 
 
 def call_of(row: OpReport) -> OpCall:
@@ -48,16 +51,17 @@ def with_measurements(
     `target` if empty. The device's findings begin with what takes longest.
     """
     step_of = step_of or target or ""
-    rows = tuple(_row(row, measured(call_of(row)), target) for row in model.ops)
+    rows = tuple(_measured(row, measured(call_of(row)), target) for row in model.ops)
     rows = with_shares(rows, step_of)
     longest_first = sorted(rows, key=device_seconds, reverse=True)
     by_time = seconds_by_status(rows, step_of)
+    found = ((row, row.measurement) for row in longest_first if row.measurement is not None)
     return msgspec.structs.replace(
         model,
         ops=rows,
         findings=(
             *model.findings,
-            *_findings(longest_first, device, target),
+            *_findings(found, device, target or f"device={device}"),
             *contradictions(model.ops, device, lambda row: measured(call_of(row)), target),
         ),
         coverage=msgspec.structs.replace(coverage(rows), by_time=by_time),
@@ -65,35 +69,107 @@ def with_measurements(
     )
 
 
-def _row(row: OpReport, measurement: Measurement | None, target: str | None) -> OpReport:
-    if measurement is None:
-        return row
-    verdicts = tuple(_verdict(verdict, measurement, target) for verdict in row.verdicts)
-    return msgspec.structs.replace(row, measurement=measurement, verdicts=verdicts)
+def with_simulation(model: ModelReport, target: Target, simulated: Lookup) -> ModelReport:
+    """The model with what the target's release did in the simulator, and findings about it.
 
-
-def _verdict(verdict: Verdict, measurement: Measurement, target: str | None) -> Verdict:
-    """An op that was not judged on the device keeps the verdict it had."""
-    if verdict.target != target or measurement.status in {"unknown", "skipped"}:
-        return verdict
+    Where that is known it replaces what the database said about the target, with evidence
+    *simulated*; findings that it refutes are dropped, and none is repeated.
+    """
+    rows = tuple(_simulated(row, target.id, simulated) for row in model.ops)
+    news = (
+        (row, row.simulations[target.id])
+        for before, row in zip(model.ops, rows, strict=True)
+        if target.id in row.simulations and not _said_before(before, row, target.id)
+    )
+    kept = (finding for finding in model.findings if not _refuted(finding, rows, target.id))
+    found = _findings(news, f"simulated torch {target.version}", target.id)
+    against = contradictions(model.ops, "metal-sim", lambda row: simulated(call_of(row)), target.id)
     return msgspec.structs.replace(
-        verdict,
-        status=measurement.status,
-        evidence="measured",
-        reason=_reason(measurement) or f"agrees with the CPU on {measurement.device}",
+        model, ops=rows, findings=(*kept, *found, *against), coverage=coverage(rows)
     )
 
 
-def _findings(rows: Sequence[OpReport], device: str, target: str | None) -> Iterator[Finding]:
-    for row in rows:
-        if row.measurement is None:
-            continue
+def _measured(row: OpReport, measurement: Measurement | None, target: str | None) -> OpReport:
+    if measurement is None:
+        return row
+    verdicts = _replaced(row, measurement, target, "measured")
+    return msgspec.structs.replace(row, measurement=measurement, verdicts=verdicts)
+
+
+def _simulated(row: OpReport, target: str, simulated: Lookup) -> OpReport:
+    """A row that the target does not dispatch was not simulated for it."""
+    if all(verdict.target != target for verdict in row.verdicts):
+        return row
+    measurement = simulated(call_of(row))
+    if measurement is None:
+        return row
+    return msgspec.structs.replace(
+        row,
+        simulations={**row.simulations, target: measurement},
+        verdicts=_replaced(row, measurement, target, "simulated"),
+    )
+
+
+def _replaced(
+    row: OpReport, measurement: Measurement, target: str | None, evidence: Evidence
+) -> tuple[Verdict, ...]:
+    """An op that was not judged on the device keeps the verdict it had."""
+    if measurement.status in {"unknown", "skipped"}:
+        return row.verdicts
+    reason = _reason(measurement) or _agreement(measurement, evidence)
+    return tuple(
+        Verdict(
+            target=verdict.target,
+            status=measurement.status,
+            evidence=evidence,
+            reason=reason,
+            fixed_in=verdict.fixed_in if verdict.status == measurement.status else None,
+            links=verdict.links,
+        )
+        if verdict.target == target
+        else verdict
+        for verdict in row.verdicts
+    )
+
+
+def _agreement(measurement: Measurement, evidence: Evidence) -> str:
+    if evidence == "measured":
+        return f"agrees with the CPU on {measurement.device}"
+    if measurement.detail.get("evidence") == "simulated-graph":
+        return "agrees with the CPU, MPSGraph interpreted: Apple's own rounding is not known"
+    return "agrees with the CPU, the release's own code simulated"
+
+
+def _said_before(before: OpReport, row: OpReport, target: str) -> bool:
+    """Whether the database already said what the simulation found."""
+    pairs = zip(before.verdicts, row.verdicts, strict=True)
+    return any(new.target == target and old.status == new.status for old, new in pairs)
+
+
+def _refuted(finding: Finding, rows: tuple[OpReport, ...], target: str) -> bool:
+    """Whether every configuration that a finding can be about runs in the simulator."""
+    verdicts = [
+        verdict
+        for row in rows
+        if finding.target == target and row.op == finding.op
+        for verdict in row.verdicts
+        if verdict.target == target
+    ]
+    return bool(verdicts) and all(
+        verdict.evidence == "simulated" and verdict.status in _RUNS for verdict in verdicts
+    )
+
+
+def _findings(
+    found: Iterable[tuple[OpReport, Measurement]], device: str, target: str
+) -> Iterator[Finding]:
+    for row, measurement in found:
         case = MeasuredCase(
             op=row.op,
             device=device,
-            status=row.measurement.status,
-            reason=_reason(row.measurement),
-            variable_serves=_variable_serves(row.measurement),
+            status=measurement.status,
+            reason=_reason(measurement),
+            variable_serves=_variable_serves(measurement),
         )
         for rule in RULES:
             advice = rule.check(case)
@@ -104,7 +180,7 @@ def _findings(rows: Sequence[OpReport], device: str, target: str | None) -> Iter
                 yield Finding(
                     rule=rule.id,
                     severity=rule.severity,
-                    target=target or f"device={device}",
+                    target=target,
                     op=row.op,
                     message=advice.message,
                     remedy=advice.remedy,

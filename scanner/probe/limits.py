@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from scanner.backends.sim_spec import is_simulator
+
 __all__ = ["Launch", "Limits"]
 
 _GIB = 1 << 30
@@ -41,7 +43,7 @@ class Launch:
     """How workers are started."""
 
     workers: int | None = None
-    """None for two on the CPU (and drills), one on a device: its ops would disturb each other."""
+    """None for two where the CPU does the work, else one: ops of a device disturb each other."""
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     fallback: bool | None = None
     """Whether ops without a kernel run on the CPU; None leaves the environment as it is."""
@@ -63,4 +65,4 @@ class Launch:
 
 
 def _on_cpu(device: str) -> bool:
-    return device == "cpu" or device.startswith("drill:")
+    return device == "cpu" or device.startswith("drill:") or is_simulator(device)

@@ -9,7 +9,7 @@ from scanner.probe.fallback import FallbackCost, cost_text
 from scanner.probe.protocol import Broken, Outcome, Result
 from scanner.records import Measurement
 
-__all__ = ["measurement_of", "not_run", "outcome_of", "unreadable"]
+__all__ = ["excused", "measurement_of", "not_run", "outcome_of", "unreadable"]
 
 
 def outcome_of(key: str, message: Result | Broken) -> Outcome:
@@ -52,6 +52,14 @@ def measurement_of(outcome: Outcome, facts: DeviceFacts) -> Measurement:
         status=outcome.status,
         detail={**outcome.detail, **{name: said[name] for name in kept if said[name]}},
     )
+
+
+def excused(outcome: Outcome) -> Outcome:
+    """The outcome on an imitated device, whose deaths and hangs are its own and not the op's."""
+    if outcome.status != "crash":
+        return outcome
+    reason = f"the simulator failed: {outcome.reason}"
+    return msgspec.structs.replace(outcome, status="unknown", reason=reason)
 
 
 def unreadable(key: str, times: int) -> Outcome:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import msgspec
 
 from scanner.backends.interface import DeviceFacts, Unusable
+from scanner.backends.sim_spec import is_simulator
 from scanner.records import OpCall, Status
 
 __all__ = ["Ran", "Runner", "torch_runner"]
@@ -57,6 +58,10 @@ class Runner(Protocol):
 
 def torch_runner(device: str, options: dict[str, Any]) -> Runner:
     """The probe of torch ops; imports torch."""
+    if is_simulator(device):
+        from scanner.probe.sim_runner import SimRunner
+
+        return SimRunner(device, options)
     from scanner.probe.torch_runner import TorchRunner
 
     return TorchRunner(device, options)

@@ -97,11 +97,29 @@ def unit(dtype: torch.dtype) -> float:
 _TRAINING_ONLY = {"native_batch_norm": "training", "_native_batch_norm_legit": "training"}
 
 
+_WEIGHTED_LOSSES = frozenset({"nll_loss_forward", "nll_loss2d_forward"})
+"""Their `total_weight` has a meaning only for the reductions that divide by it."""
+
+
+_BOTH = {"1": "return_inverse", "2": "return_counts"}
+_ON_REQUEST = {
+    "_unique": {"1": "return_inverse"},
+    **dict.fromkeys(("_unique2", "unique_dim"), _BOTH),
+    **dict.fromkeys(("unique_consecutive", "unique_dim_consecutive"), _BOTH),
+}
+"""Outputs that only mean something when they were asked for; else some kernels leave them empty."""
+
+
 def private_outputs(schema: Schema, call: OpCall) -> frozenset[str]:
     """Names of outputs that are not compared for this call."""
     flag = _TRAINING_ONLY.get(schema.family)
     if flag is not None and call.attributes.get(flag):
         return frozenset()
+    if schema.family in _WEIGHTED_LOSSES and call.attributes.get("reduction") == 0:
+        return frozenset({"1"})
+    if schema.family in _ON_REQUEST:
+        wanted = _ON_REQUEST[schema.family]
+        return frozenset(name for name, asked in wanted.items() if not call.attributes.get(asked))
     return families.PRIVATE_OUTPUTS.get(schema.family, frozenset())
 
 

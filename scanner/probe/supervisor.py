@@ -13,7 +13,7 @@ result, and the journal lets a later scan go on from there.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ import msgspec
 
 from scanner.backends.interface import DeviceFacts, Unusable
 from scanner.backends.open import check_device_spec
+from scanner.backends.sim_spec import is_simulator
 from scanner.errors import OpscanError
 from scanner.probe.crew import Crew
 from scanner.probe.journal import Journal, boot_id
 from scanner.probe.limits import Launch, Limits
 from scanner.probe.observer import Observer, Tally
-from scanner.probe.outcomes import not_run
+from scanner.probe.outcomes import excused, not_run
 from scanner.probe.plan import Plan, conditions_key, make_plan
 from scanner.probe.protocol import Outcome, Setup
 from scanner.probe.store import Store, StoreKey
@@ -80,7 +81,8 @@ def probe(
         memory = _Memory(plan, facts, conditions, store, watch)
         if journal is not None:
             memory.journal = stack.enter_context(Journal(journal, conditions, boot=boot_id()))
-        yield from _run(plan, crew, facts, memory, watch)
+        judged = excused if is_simulator(device) else _as_it_is
+        yield from _run(plan, crew, facts, memory, watch, judged)
 
 
 def _setup(
@@ -111,8 +113,17 @@ def _conditions(setup: Setup, launch: Launch, facts: DeviceFacts) -> str:
     )
 
 
+def _as_it_is(outcome: Outcome) -> Outcome:
+    return outcome
+
+
 def _run(
-    plan: Plan, crew: Crew, facts: DeviceFacts, memory: _Memory, watch: Observer
+    plan: Plan,
+    crew: Crew,
+    facts: DeviceFacts,
+    memory: _Memory,
+    watch: Observer,
+    judged: Callable[[Outcome], Outcome],
 ) -> Iterator[Outcome]:
     known = memory.known()
     watch.ready(facts, len(plan.cases), len(known))
@@ -123,8 +134,9 @@ def _run(
     crew.give(index for index, case in enumerate(plan.cases) if case.key not in known)
     while crew.busy:
         news = crew.step()
-        memory.keep(news.begun, news.outcomes)
-        for outcome in news.outcomes:
+        outcomes = [judged(outcome) for outcome in news.outcomes]
+        memory.keep(news.begun, outcomes)
+        for outcome in outcomes:
             watch.progress(tally.add(outcome.key))
             yield outcome
 

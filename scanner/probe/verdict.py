@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from scanner.backends.interface import Inconclusive
 from scanner.probe.judge import Judgement
 from scanner.probe.outcome import Detection, OutputResult
 from scanner.records import Status
@@ -25,6 +26,8 @@ _LONGEST = 2000
 
 def raised_status(error: Exception) -> tuple[Status, str, bool]:
     """Status, reason, and whether the device can no longer be used, for what a device raised."""
+    if isinstance(error, Inconclusive):
+        return "unknown", str(error), False
     text = str(error).lower()
     if any(mark in text for mark in _LOST):
         return "crash", "the device reported an error that it does not recover from", True

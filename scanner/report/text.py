@@ -12,7 +12,8 @@ from rich.text import Text
 
 from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import Coverage, ModelReport, Report, Target
-from scanner.report.blocks import blocks, measured_apart
+from scanner.report.blocks import blocks
+from scanner.report.evidence import evidence_text, unanswered
 from scanner.report.interface import Style
 from scanner.report.text_rows import STATUS_STYLES, block_table
 from scanner.report.text_time import step_text
@@ -60,7 +61,7 @@ def _parts(report: Report, style: Style) -> Iterator[RenderableType]:
         yield from _model(model, report, style)
     if any(model.ops for model in report.models):
         yield ""
-        yield _evidence(report)
+        yield Text(evidence_text(report), "dim")
 
 
 def _summary(report: Report) -> Text:
@@ -159,6 +160,7 @@ def _not_judged(model: ModelReport) -> Iterator[RenderableType]:
         parts.append(f"{join(unknown)}: unknown, see above")
     if not model.capture.complete and not model.capture.unseen:
         parts.append("part of the step")
+    parts += unanswered(model)
     if not parts:
         return
     yield ""
@@ -174,27 +176,6 @@ def _how_captured(model: ModelReport, *, hidden: bool) -> Iterator[RenderableTyp
         yield _hanging("captured  ", note, style="dim")
     if hidden:
         yield _indented(Text("-v lists native, composite and skipped configurations too", "dim"))
-
-
-def _evidence(report: Report) -> Text:
-    used = {
-        verdict.evidence for model in report.models for row in model.ops for verdict in row.verdicts
-    }
-    if any(measured_apart(row) for model in report.models for row in model.ops):
-        used.add("measured")
-    meanings = {
-        "measured": "measured: run on the device, against a reference on the CPU",
-        "database": "database: what the release's published macOS wheel registers",
-        "inferred": "inferred: from documented limits of MPS, or the installed torch's YAML",
-    }
-    known = "; ".join(text for key, text in meanings.items() if key in used)
-    return Text(f"{_devices(report)} Evidence: {known or 'none'}.", "dim")
-
-
-def _devices(report: Report) -> str:
-    rows = (row for model in report.models for row in model.ops)
-    devices = sorted({row.measurement.device for row in rows if row.measurement is not None})
-    return f"Run on {', '.join(devices)}." if devices else "Judged without a device."
 
 
 def _indented(part: RenderableType) -> Padding:

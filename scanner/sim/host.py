@@ -59,7 +59,7 @@ def open(
     """
     from scanner.sim.session import Session
 
-    return Session(prepared, macos_version(macos), _gpu(gpu), shaders, graphs)
+    return Session(prepared, macos_version(macos), known_gpu(gpu), shaders, graphs)
 
 
 def macos_version(text: str) -> tuple[int, int]:
@@ -70,13 +70,14 @@ def macos_version(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2] or 0)
 
 
-def _gpu(gpu: str | Gpu) -> Gpu:
+def known_gpu(gpu: str | Gpu, ram: int | None = None) -> Gpu:
+    """A chip by name, with `ram` GiB of memory; raises UsageError that lists the known ones."""
     from scanner.sim.gpu import CHIPS, chip
 
     if not isinstance(gpu, str):
         return gpu
     try:
-        return chip(gpu)
+        return chip(gpu, ram)
     except (KeyError, IndexError):
         known = ", ".join(CHIPS)
         raise UsageError(

@@ -21,7 +21,9 @@ from scanner.errors import UsageError
 from .test_mps_facts import MAC, RUNNER
 
 
-@pytest.mark.parametrize("spec", ["cpu", "mps", "cuda", "cuda:1", "metal-sim", "drill:nan=*"])
+@pytest.mark.parametrize(
+    "spec", ["cpu", "mps", "cuda", "cuda:1", "metal-sim:2.15.0", "drill:nan=*"]
+)
 def test_known_devices(spec: str) -> None:
     check_device_spec(spec)
 

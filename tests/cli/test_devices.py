@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scanner.cli.devices import choose_device
+from scanner.cli.devices import choose_device, simulated_target
 from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.records import Target
@@ -52,6 +52,16 @@ def test_choice(spec: str, host: Host, expected: tuple[str | None, str | None]) 
 def test_another_release_is_not_this_mac() -> None:
     other = Target(framework="torch", version="2.15.0")
     assert choose_device("mps", MAC, (other,)) == ("mps", None)
+
+
+def test_the_simulator_is_every_target() -> None:
+    assert choose_device("metal-sim", LINUX, (HERE,)) == ("metal-sim", None)
+    assert simulated_target("metal-sim", ("torch==2.9.1",)) == ("metal-sim", ("torch==2.9.1",))
+    named = simulated_target("metal-sim:2.9.1,macos=15.5", ())
+    assert named == ("metal-sim", ("torch==2.9.1,macos=15.5",))
+    assert simulated_target("cpu", ("torch==2.9.1",)) == ("cpu", ("torch==2.9.1",))
+    with pytest.raises(UsageError, match="both name a release"):
+        simulated_target("metal-sim:2.9.1", ("torch==2.15.0",))
 
 
 def test_an_unknown_device_is_refused() -> None:
@@ -144,3 +154,17 @@ def opscan(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         capture_output=True,
         check=False,
     )
+
+
+def test_a_release_that_is_not_prepared_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(MODEL)
+    simulate = ("net.py", "--device", "metal-sim", "--target", "torch==2.9.1")
+    done = opscan(tmp_path, *simulate)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.decode().splitlines() == [
+        "opscan: error: torch 2.9.1 is not prepared for the simulator",
+        "  Run `opscan sim prepare torch==2.9.1` once: some minutes and a download.",
+    ]
+    timed = opscan(tmp_path, *simulate, "--timing")
+    assert timed.returncode == 2
+    assert b"says nothing about speed" in timed.stderr

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 
 from scanner.judge.gate import Gate, exit_code, summarize
-from scanner.judge.measured import call_of, with_measurements
+from scanner.judge.measured import call_of, with_measurements, with_simulation
 from scanner.judge.rows import coverage, merge_rows
 from scanner.judge.rules.measured import RULES
 from scanner.probe.plan import config_key
 from scanner.records import Capture, Measurement, ModelReport, Status, Verdict
-from tests.samples import TORCH_29, call, graph, spec
+from tests.samples import TORCH_29, TORCH_214, call, graph, spec
 
 NATIVE = Verdict(target=TORCH_29.id, status="native", evidence="database", reason="a kernel")
 
@@ -107,3 +107,63 @@ def test_fingerprints_do_not_hold_what_was_measured() -> None:
 def test_a_report_with_measurements_survives_json() -> None:
     report = measured("wrong")
     assert msgspec.json.decode(msgspec.json.encode(report), type=ModelReport) == report
+
+
+def simulated(
+    status: Status, database: Status = "native", detail: dict[str, str] | None = None
+) -> ModelReport:
+    """`exp`, about which the database says one thing, simulated with another outcome."""
+    known = Verdict(target=TORCH_29.id, status=database, evidence="database", reason="known")
+    other = msgspec.structs.replace(known, target=TORCH_214.id)
+    ops = graph(call("aten::exp"))
+    rows = merge_rows([(TORCH_29, ops, [known]), (TORCH_214, ops, [other])])
+    finding = measured("unsupported").findings[0]
+    findings = (
+        msgspec.structs.replace(finding, target=TORCH_29.id),
+        msgspec.structs.replace(finding, target=TORCH_214.id),
+    )
+    before = msgspec.structs.replace(model(), ops=rows, findings=findings)
+    result = Measurement(device="metal-sim (…)", status=status, detail=detail or {})
+    return with_simulation(before, TORCH_29, lambda _: result)
+
+
+def test_a_simulation_is_the_verdict_of_its_target_alone() -> None:
+    (row,) = simulated("wrong", detail={"reason": "off by one"}).ops
+    ours, other = row.verdicts
+    assert (ours.status, ours.evidence, ours.reason) == ("wrong", "simulated", "off by one")
+    assert (other.status, other.evidence) == ("native", "database")
+    assert set(row.simulations) == {TORCH_29.id}
+    assert row.measurement is None
+
+
+def test_a_simulated_fault_is_said_to_be_simulated() -> None:
+    (finding,) = [f for f in simulated("wrong").findings if f.rule == "OPS201"]
+    assert finding.target == TORCH_29.id
+    assert finding.message.startswith("aten::exp is wrong on simulated torch 2.9.1")
+    assert "measured" not in finding.message
+
+
+def test_what_the_database_has_said_is_not_said_twice() -> None:
+    report = simulated("unsupported", "unsupported")
+    assert len(report.findings) == 2
+    assert report.ops[0].verdicts[0].evidence == "simulated"
+
+
+def test_a_finding_that_the_simulation_refutes_is_dropped() -> None:
+    left, contradiction = simulated("native", "unsupported").findings
+    assert left.target == TORCH_214.id
+    assert (contradiction.rule, contradiction.target) == ("OPS905", TORCH_29.id)
+    assert simulated("native", "unsupported").ops[0].verdicts[0].status == "native"
+
+
+def test_no_answer_of_a_simulator_leaves_the_scan_incomplete() -> None:
+    report = simulated("unknown")
+    assert report.ops[0].verdicts[0].evidence == "database"
+    assert not summarize([report]).complete
+
+
+def test_agreement_through_a_graph_says_what_it_is_worth() -> None:
+    (row,) = simulated("native", detail={"evidence": "simulated-graph"}).ops
+    assert "Apple's own rounding is not known" in row.verdicts[0].reason
+    (row,) = simulated("native", detail={"evidence": "simulated"}).ops
+    assert row.verdicts[0].reason == "agrees with the CPU, the release's own code simulated"

@@ -7,7 +7,7 @@ from typing import Any
 from scanner.capture.ledger import Captured, NotCaptured
 from scanner.capture.protocol import Attempt
 from scanner.judge.gate import Gate, exit_code, summarize
-from scanner.judge.measured import with_measurements
+from scanner.judge.measured import with_measurements, with_simulation
 from scanner.judge.models import judge_model, model_without_graph
 from scanner.records import (
     Capture,
@@ -151,6 +151,22 @@ def assembled(targets: tuple[Target, ...], *models: ModelReport) -> Report:
         summary=summarize(models),
         exit_code=exit_code(models, Gate()),
     )
+
+
+def simulated_report() -> Report:
+    """A model that the simulator agreed with, differed from and could not tell about."""
+    model = clean_report().models[0]
+    results = {
+        "aten::mm": {"reason": "not executable: no interpreter for a method"},
+        "aten::t": {"reason": "output 0: 3 of 9 elements fail"},
+    }
+
+    def simulated(call: OpCall) -> Measurement:
+        status: Status = "unknown" if call.op == "aten::mm" else "wrong"
+        device = "metal-sim (Apple M2, torch 2.9.1, macOS 15.5 (imitated))"
+        return Measurement(device=device, status=status, detail=results[call.op])
+
+    return assembled((TORCH_29,), with_simulation(model, TORCH_29, simulated))
 
 
 BOTH = (TORCH_29, TORCH_214)

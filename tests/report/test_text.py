@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from scanner.report import Style, render
-from tests.report.sample_report import BOTH, clean_report, report, timed_report
+from tests.report.sample_report import BOTH, clean_report, report, simulated_report, timed_report
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -36,6 +36,13 @@ def test_timed(verbosity: int, snapshot: SnapshotAssertion) -> None:
 
 def test_clean(snapshot: SnapshotAssertion) -> None:
     assert render(clean_report(), "text", Style(width=100)) == snapshot
+
+
+def test_simulated(snapshot: SnapshotAssertion) -> None:
+    text = render(simulated_report(), "text", Style(width=100))
+    assert text == snapshot
+    assert "Simulated: metal-sim (Apple M2" in text
+    assert "Run on" not in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])

@@ -61,8 +61,8 @@ def database_contradicted(case: Contradiction) -> Advice | None:
             f"{case.stated.target} that it {stated} ({case.stated.status}: {case.stated.reason})"
         ),
         remedy=(
-            "The row says what was measured. Please report the contradiction to opscan with this "
-            "text and the op's row of the -f json report."
+            "The row says what running it showed. Please report the contradiction to opscan with "
+            "this text and the op's row of the -f json report."
         ),
     )
 

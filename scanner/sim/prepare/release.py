@@ -11,7 +11,7 @@ from scanner.sim.prepare import toolchain, wheel
 from scanner.sim.prepare.errors import PrepareError
 from scanner.sim.prepare.prepared import Prepared, cache_folder, load, prepared_releases
 
-__all__ = ["list_prepared", "prepare", "remove"]
+__all__ = ["find_prepared", "list_prepared", "prepare", "remove"]
 
 _RUNTIME = "libruntime.dylib"
 _GLUE = "libglue.dylib"
@@ -47,6 +47,20 @@ def prepare(
     made = load(folder, native)
     assert made is not None
     return made
+
+
+def find_prepared(release: str, root: Path | None = None) -> Prepared:
+    """The release, which must have been prepared before: nothing is downloaded or built.
+
+    Raises PrepareError, which says how to prepare it.
+    """
+    found = load((root or cache_folder()) / release, toolchain.native_digest())
+    if found is None:
+        raise PrepareError(
+            f"torch {release} is not prepared for the simulator",
+            remedy=f"Run `opscan sim prepare torch=={release}` once: some minutes and a download.",
+        )
+    return found
 
 
 def list_prepared(root: Path | None = None) -> list[Prepared]:
