@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from scanner.c10 import name_of
 from scanner.records import TensorSpec
 
 __all__ = ["attribute", "dtype_name", "op_name", "schema_arguments", "tensor_spec", "tensors_in"]
@@ -30,10 +31,20 @@ def schema_arguments(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     """Every argument by schema name, with the schema's default where none was given."""
     given = dict(zip((a.name for a in func._schema.arguments), args, strict=False)) | kwargs
     return {
-        arg.name: given.get(arg.name, arg.default_value)
+        arg.name: _named(arg, given.get(arg.name, arg.default_value))
         for arg in func._schema.arguments
         if arg.name in given or arg.has_default_value()
     }
+
+
+def _named(argument: Any, value: Any) -> Any:
+    """Schemas give dtypes, layouts and memory formats by number, and devices as text."""
+    if type(value) not in (int, str):
+        return value
+    kind = str(argument.real_type).removeprefix("Optional[").removesuffix("]")
+    if isinstance(value, int):
+        return name_of(kind, value) or value
+    return torch.device(value) if kind == "Device" else value
 
 
 def tensors_in(name: str, value: Any) -> Iterator[tuple[str, Tensor]]:

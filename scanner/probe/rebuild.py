@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from scanner.c10 import name_of
 from scanner.probe.layout import covered, extent, independent
 from scanner.probe.schema import Argument, Schema
 from scanner.records import OpCall, TensorSpec
@@ -24,11 +25,6 @@ from scanner.records import OpCall, TensorSpec
 __all__ = ["Bound", "Operands", "Unbuildable", "allocate", "bind", "dtype_of", "over_storages"]
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
-_DTYPE_CODES = (
-    *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
-    *("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"),
-)
-"""c10::ScalarType by number: what schemas give as the default of a dtype."""
 _COMPRESSED = ("sparse_csr", "sparse_csc")
 
 
@@ -147,10 +143,8 @@ def _scalar(kind: str, value: Any, device: torch.device | str) -> Any:
     # A number may stand where a tensor is expected.
     if value is None or kind in {"int", "bool", "float", "number", "str", "Tensor"}:
         return value
-    if kind == "ScalarType":
-        return dtype_of(_DTYPE_CODES[value] if isinstance(value, int) else value)
-    if kind in {"Layout", "MemoryFormat"}:
-        return getattr(torch, value)
+    if kind in {"ScalarType", "Layout", "MemoryFormat"}:
+        return _named(kind, value)
     if kind == "Device":
         return torch.device("cpu") if value == "cpu" else torch.device(device)
     if kind == "Generator":
@@ -158,6 +152,17 @@ def _scalar(kind: str, value: Any, device: torch.device | str) -> Any:
     if kind == "Tensor" and isinstance(value, int | float):
         return value  # torch wraps a number itself, in a way that does not promote dtypes
     raise Unbuildable(f"an argument of type {kind} cannot be rebuilt")
+
+
+def _named(kind: str, value: Any) -> Any:
+    """Records of early versions give a schema's default by number."""
+    name = name_of(kind, value) if isinstance(value, int) else value
+    if kind == "ScalarType" and name is not None:
+        return dtype_of(name)
+    found = getattr(torch, str(name), None)
+    if found is None:
+        raise Unbuildable(f"torch {torch.__version__} has no {kind} {value}")
+    return found
 
 
 def _groups(specs: Sequence[TensorSpec]) -> tuple[tuple[int | None, ...], list[list[int]]]:

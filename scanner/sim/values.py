@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scanner.c10 import DTYPES, LAYOUTS, MEMORY_FORMATS
 from scanner.sim.machine.memory import Memory
 
 __all__ = [
@@ -22,29 +23,6 @@ __all__ = [
     "from_torch",
 ]
 
-DTYPES: dict[str, int] = {
-    "uint8": 0,
-    "int8": 1,
-    "int16": 2,
-    "int32": 3,
-    "int64": 4,
-    "float16": 5,
-    "float32": 6,
-    "float64": 7,
-    "complex32": 8,
-    "complex64": 9,
-    "complex128": 10,
-    "bool": 11,
-    "bfloat16": 15,
-    "float8_e5m2": 23,
-    "float8_e4m3fn": 24,
-    "float8_e5m2fnuz": 25,
-    "float8_e4m3fnuz": 26,
-    "uint16": 27,
-    "uint32": 28,
-    "uint64": 29,
-}
-"""c10::ScalarType; the numbers are part of the saved-model format and do not change."""
 DTYPE_NAMES = {code: name for name, code in DTYPES.items()}
 ITEM_SIZES: dict[str, int] = {
     "complex32": 4,
@@ -58,13 +36,11 @@ ITEM_SIZES |= {
     for name in DTYPES
     if name not in ITEM_SIZES
 }
-_LAYOUTS = {"strided": 0, "sparse_coo": 1, "sparse_csr": 2, "mkldnn": 3}
-_FORMATS = {"contiguous_format": 0, "preserve_format": 1, "channels_last": 2, "channels_last_3d": 3}
 _DEVICES = {"cpu": 0, "mps": 13, "target": 13}
-_NAMED: dict[str, dict[str, int]] = {
+_NAMED: Mapping[str, Mapping[str, int]] = {
     "ScalarType": DTYPES,
-    "Layout": _LAYOUTS,
-    "MemoryFormat": _FORMATS,
+    "Layout": LAYOUTS,
+    "MemoryFormat": MEMORY_FORMATS,
 }
 _VALUE = struct.Struct("<qqdQ")
 NONE, TENSOR, INT, FLOAT, BOOL, COMPLEX, STRING, LIST, DEVICE, DEFAULT = range(10)
