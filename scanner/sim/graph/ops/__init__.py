@@ -12,7 +12,20 @@ from scanner.sim.graph.methods import Method
 
 __all__ = ["all_methods"]
 
-_FAMILIES: tuple[str, ...] = ()
+_FAMILIES: tuple[str, ...] = (
+    "convolution",
+    "fourier",
+    "indexing",
+    "matrices",
+    "normalization",
+    "pixels",
+    "pooling",
+    "randomness",
+    "recurrent",
+    "resize",
+    "sampling",
+    "sorting",
+)
 
 
 def all_methods() -> Mapping[str, Method]:
