@@ -21,13 +21,14 @@ from scanner.judge.models import judge_model, model_without_graph
 from scanner.judge.profile import profiles_for
 from scanner.locate.interface import Source
 from scanner.locate.resolve import resolve
+from scanner.probe.autocast import variants_of
 from scanner.probe.measure import measure
 from scanner.probe.observer import Observer, Remembering
 from scanner.probe.plan import config_key
 from scanner.probe.reproduce import Reproduction, failures, write_repros
 from scanner.probe.session import INTERRUPTED
 from scanner.probe.supervisor import DeviceError
-from scanner.records import Measurement, ModelReport, OpCall, Report, Target
+from scanner.records import Measurement, ModelReport, OpCall, Report, Target, Variant
 from scanner.simulate import simulate
 
 __all__ = ["Plan", "Scan", "scan"]
@@ -54,6 +55,8 @@ class Plan:
     target."""
     probe_options: Mapping[str, Any] = field(default_factory=dict)
     """How the device is probed: `stress`, `timing`."""
+    autocast: tuple[str, ...] = ()
+    """Half-precision dtypes in which what autocast casts is run as well."""
     store: Path | None = None
     """Where measurements are kept from scan to scan."""
     repro: Path | None = None
@@ -188,6 +191,8 @@ def _probed(
     environ, options = plan.launch.environ, plan.probe_options
     fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
     watch = Remembering(observer or Observer())
+    variants = variants_of(calls, plan.autocast, environ)
+    calls += variants.to_run()
     measured = measure(calls, device, environ, watch, options, plan.store, fallback)
     if plan.repro is not None:
         environ = {**environ, **fallback_variables(fallback)}
@@ -198,8 +203,14 @@ def _probed(
     def lookup(call: OpCall) -> Measurement | None:
         return measured.get(config_key(call))
 
+    def in_half(call: OpCall) -> tuple[Variant, ...]:
+        return variants.of(call, measured)
+
     return [
-        with_measurements(model, device, lookup, plan.device_target, step_of) for model in models
+        with_measurements(
+            model, device, lookup, plan.device_target, step_of=step_of, variants=in_half
+        )
+        for model in models
     ]
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "TensorSpec",
     "Unseen",
     "Value",
+    "Variant",
     "Verdict",
 ]
 
@@ -229,6 +230,23 @@ class Measurement(_Record, frozen=True, kw_only=True):
     detail: dict[str, Any] = {}
 
 
+class Variant(_Record, frozen=True, kw_only=True):
+    """A configuration as autocast would run it, beside the one of the model."""
+
+    dtype: str
+    """What its float32 tensors were cast to: `float16`, `bfloat16`."""
+    measurement: Measurement
+    error: float | None = None
+    """The smallest t for which |device − reference| ≤ t · max(|reference|) everywhere, where the
+    reference is computed in double precision from the same half-precision inputs. Elements that
+    agree with the CPU in the same dtype to the bit count as 0. None when nothing was compared or
+    a difference is not finite."""
+    base_error: float | None = None
+    """The same of the configuration itself."""
+    speedup: float | None = None
+    """Seconds of the configuration ÷ seconds of the variant, on the device; None when not timed."""
+
+
 class OpReport(_Record, frozen=True, kw_only=True):
     """One configuration with its verdicts."""
 
@@ -244,6 +262,8 @@ class OpReport(_Record, frozen=True, kw_only=True):
     measurement: Measurement | None = None
     simulations: dict[str, Measurement] = {}
     """target id → what that release's own code did in the simulator; nothing of it is measured."""
+    variants: tuple[Variant, ...] = ()
+    """What the device did in half precision, where that was asked for."""
     estimate: dict[str, Any] | None = None
 
 

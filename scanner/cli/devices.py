@@ -13,12 +13,14 @@ from scanner.backends.sim_spec import NAME as SIMULATOR
 from scanner.backends.sim_spec import is_simulator, sim_target
 from scanner.errors import UsageError
 from scanner.host import Host
+from scanner.probe.autocast import parse_dtypes
 from scanner.probe.observer import Observer, Progress
 from scanner.probe.reproduce import claim_folder
 from scanner.records import Target
 
 __all__ = [
     "Messages",
+    "choose_autocast",
     "choose_device",
     "claim_repro",
     "require_simulated",
@@ -82,6 +84,24 @@ def require_simulated(targets: Sequence[Target], *, timing: bool) -> None:
 def _is_here(target: Target, host: Host) -> bool:
     installed = (host.torch or "").partition("+")[0]
     return target.version == installed and target.macos in {None, host.macos}
+
+
+def choose_autocast(text: str | None, device: str | None) -> tuple[str, ...]:
+    """The dtypes of `--autocast`; raises `UsageError` for a bad one, or without a real device."""
+    if text is None:
+        return ()
+    dtypes = parse_dtypes(text)
+    if device == SIMULATOR:
+        raise UsageError(
+            f"--autocast {text}: the simulator runs the model's own dtypes only",
+            remedy="Leave one of them out.",
+        )
+    if device is None:
+        raise UsageError(
+            f"--autocast {text} needs a device, and nothing is run here",
+            remedy="Name one, as --device mps, cuda or cpu.",
+        )
+    return dtypes
 
 
 def claim_repro(folder: Path | None, device: str | None) -> None:

@@ -54,6 +54,11 @@ Exit codes:
 )
 @click.option("--stress", is_flag=True, help="Also run adversarial values: NaN, huge, denormal.")
 @click.option("--timing", is_flag=True, help="Also time each op on the device and on the CPU.")
+@click.option(
+    "--autocast",
+    metavar="DTYPES",
+    help="Also run each op as autocast would: float16, bfloat16 or float16,bfloat16.",
+)
 @click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
 @click.option(
     "--repro",
@@ -85,13 +90,13 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from scanner.settings import load_settings
 
     how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
-    repro = flags.pop("repro")
+    more = {name: flags.pop(name) for name in ("repro", "autocast")}
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(given, os.environ, Path.cwd())
     view["format"] = settings.format
     destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
-    plan = _plan(models, settings, how, repro)
+    plan = _plan(models, settings, how, more)
     with interruptible(), progress(quiet=view["quiet"]) as on_capture:
         result = scan(plan, query, on_capture, Messages(quiet=view["quiet"]))
     say(result, settings, verbose=view["verbose"])
@@ -100,11 +105,12 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
 
 
 def _plan(
-    models: tuple[str, ...], settings: Settings, how: dict[str, bool], repro: Path | None
+    models: tuple[str, ...], settings: Settings, how: dict[str, bool], more: dict[str, Any]
 ) -> Plan:
     from scanner.backends.sim_spec import NAME as SIMULATOR
     from scanner.capture.client import Launch
     from scanner.cli.devices import (
+        choose_autocast,
         choose_device,
         claim_repro,
         require_simulated,
@@ -130,7 +136,8 @@ def _plan(
     device, device_target = choose_device(spec, host, targets)
     if device == SIMULATOR:
         require_simulated(targets, timing=how["timing"])
-    claim_repro(repro, device)
+    autocast = choose_autocast(more["autocast"], device)
+    claim_repro(more["repro"], device)
     return Plan(
         arguments=models,
         cwd=Path.cwd(),
@@ -145,7 +152,8 @@ def _plan(
         device_target=device_target,
         probe_options={name: True for name in ("stress", "timing") if how[name]},
         store=None if how["fresh"] or device is None else store_path(),
-        repro=repro,
+        repro=more["repro"],
+        autocast=autocast,
         environment=_environment(host, device),
         notes=notes,
     )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 
 from scanner.judge.contradictions import contradictions
 from scanner.judge.findings import fingerprint
 from scanner.judge.rows import coverage
-from scanner.judge.rules.measured import RULES, MeasuredCase
+from scanner.judge.rules.interface import Advice, Rule
+from scanner.judge.rules.measured import RULES, VARIANT_RULES, MeasuredCase, VariantCase
 from scanner.judge.step_time import device_seconds, seconds_by_status, step_time, with_shares
 from scanner.records import (
     Evidence,
@@ -20,6 +22,7 @@ from scanner.records import (
     OpReport,
     Target,
     TensorSpec,
+    Variant,
     Verdict,
 )
 
@@ -27,6 +30,7 @@ __all__ = ["call_of", "with_measurements", "with_simulation"]
 
 Lookup = Callable[[OpCall], "Measurement | None"]
 _RUNS = frozenset({"native", "composite", "slow"})
+VariantLookup = Callable[[OpCall], tuple[Variant, ...]]
 
 
 def call_of(row: OpReport) -> OpCall:
@@ -42,7 +46,13 @@ def call_of(row: OpReport) -> OpCall:
 
 
 def with_measurements(
-    model: ModelReport, device: str, measured: Lookup, target: str | None, step_of: str = ""
+    model: ModelReport,
+    device: str,
+    measured: Lookup,
+    target: str | None,
+    *,
+    step_of: str = "",
+    variants: VariantLookup = lambda _: (),
 ) -> ModelReport:
     """The model with a measurement on every row that was run, and findings about them.
 
@@ -50,8 +60,12 @@ def with_measurements(
     database said about it. `step_of` is the id of the target whose step the times are added up of,
     `target` if empty. The device's findings begin with what takes longest.
     """
-    step_of = step_of or target or ""
-    rows = tuple(_measured(row, measured(call_of(row)), target) for row in model.ops)
+    step_of, of = step_of or target or "", target or f"device={device}"
+    rows = tuple(
+        _measured(row, measured(call), target, variants(call))
+        for row in model.ops
+        for call in (call_of(row),)
+    )
     rows = with_shares(rows, step_of)
     longest_first = sorted(rows, key=device_seconds, reverse=True)
     by_time = seconds_by_status(rows, step_of)
@@ -61,7 +75,8 @@ def with_measurements(
         ops=rows,
         findings=(
             *model.findings,
-            *_findings(found, device, target or f"device={device}"),
+            *_findings(found, device, of),
+            *_variant_findings(longest_first, device, of),
             *contradictions(model.ops, device, lambda row: measured(call_of(row)), target),
         ),
         coverage=msgspec.structs.replace(coverage(rows), by_time=by_time),
@@ -89,11 +104,18 @@ def with_simulation(model: ModelReport, target: Target, simulated: Lookup) -> Mo
     )
 
 
-def _measured(row: OpReport, measurement: Measurement | None, target: str | None) -> OpReport:
+def _measured(
+    row: OpReport,
+    measurement: Measurement | None,
+    target: str | None,
+    variants: tuple[Variant, ...],
+) -> OpReport:
     if measurement is None:
         return row
     verdicts = _replaced(row, measurement, target, "measured")
-    return msgspec.structs.replace(row, measurement=measurement, verdicts=verdicts)
+    return msgspec.structs.replace(
+        row, measurement=measurement, verdicts=verdicts, variants=variants
+    )
 
 
 def _simulated(row: OpReport, target: str, simulated: Lookup) -> OpReport:
@@ -172,22 +194,43 @@ def _findings(
             variable_serves=_variable_serves(measurement),
         )
         for rule in RULES:
-            advice = rule.check(case)
-            if advice is not None:
-                place = row.locations[0] if row.locations else None
-                module = place.module if place else ""
-                signature = ",".join(spec["dtype"] for spec in row.config["inputs"])
-                yield Finding(
-                    rule=rule.id,
-                    severity=rule.severity,
-                    target=target,
-                    op=row.op,
-                    message=advice.message,
-                    remedy=advice.remedy,
-                    location=place,
-                    fingerprint=fingerprint((rule.id, row.op, signature, module)),
-                    calls=row.calls,
-                )
+            if (advice := rule.check(case)) is not None:
+                yield _finding(row, rule, advice, target)
+
+
+def _variant_findings(rows: Sequence[OpReport], device: str, target: str) -> Iterator[Finding]:
+    for row in rows:
+        for variant in row.variants:
+            case = VariantCase(
+                op=row.op,
+                device=device,
+                dtype=variant.dtype,
+                status=variant.measurement.status,
+                base_status=row.measurement.status if row.measurement else "unknown",
+                reason=_reason(variant.measurement),
+            )
+            for rule in VARIANT_RULES:
+                if (advice := rule.check(case)) is not None:
+                    yield _finding(row, rule, advice, target, variant.dtype)
+
+
+def _finding(
+    row: OpReport, rule: Rule[Any], advice: Advice, target: str, dtype: str = ""
+) -> Finding:
+    """`dtype` is that of a variant, empty for the configuration itself."""
+    place = row.locations[0] if row.locations else None
+    signature = dtype or ",".join(spec["dtype"] for spec in row.config["inputs"])
+    return Finding(
+        rule=rule.id,
+        severity=rule.severity,
+        target=target,
+        op=row.op,
+        message=advice.message,
+        remedy=advice.remedy,
+        location=place,
+        fingerprint=fingerprint((rule.id, row.op, signature, place.module if place else "")),
+        calls=row.calls,
+    )
 
 
 def _variable_serves(measurement: Measurement) -> bool:

@@ -49,6 +49,7 @@ def step_time(rows: Sequence[OpReport], target: str) -> dict[str, Any] | None:
         "cpu_s": sum(_seconds(row, "cpu") or 0.0 for row in timed),
         "basis": "sum of isolated ops; overlap not counted",
         "timed": {"configurations": len(timed), "calls": sum(row.calls for row in timed)},
+        **_in_half(timed),
         "not_timed": {"configurations": len(missing), "calls": sum(row.calls for row in missing)},
     }
 
@@ -60,6 +61,27 @@ def seconds_by_status(rows: Sequence[OpReport], target: str) -> dict[str, float]
         if _dispatched(row, target) and (seconds := _seconds(row, "device")) is not None:
             spent[worst_status(row.verdicts)] += seconds  # type: ignore[assignment]
     return dict(spent) or None
+
+
+def _in_half(timed: Sequence[OpReport]) -> dict[str, Any]:
+    """The device's step with the variants of each dtype in place of what they are variants of.
+
+    Casts between dtypes, which autocast adds, are not counted.
+    """
+    faster: dict[str, dict[str, float]] = {}
+    for row in timed:
+        for variant in row.variants:
+            if variant.speedup is not None:
+                seconds = device_seconds(row)
+                step = faster.setdefault(variant.dtype, {"saved_s": 0.0, "configurations": 0})
+                step["saved_s"] += seconds - seconds / variant.speedup
+                step["configurations"] += 1
+    total = sum(map(device_seconds, timed))
+    steps = {
+        dtype: {"device_s": total - each["saved_s"], "configurations": int(each["configurations"])}
+        for dtype, each in faster.items()
+    }
+    return {"autocast": steps} if steps else {}
 
 
 _SIDES = ("device", "cpu")

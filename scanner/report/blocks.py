@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from scanner.judge.rows import SEVERITY_ORDER, worst_status
-from scanner.records import Finding, Location, Measurement, OpReport, Status, Verdict
+from scanner.records import Finding, Location, Measurement, OpReport, Status, Variant, Verdict
 from scanner.report.words import inputs_text
 
-__all__ = ["Block", "blocks", "measured_apart"]
+__all__ = ["STATUS_STYLES", "Block", "blocks", "measured_apart"]
 
 _PHASES = ("forward", "loss", "backward", "optimizer")
 _FINE = frozenset({"native", "composite", "skipped"})
+_HARMLESS = _FINE | {"slow"}
+
+STATUS_STYLES = {
+    "native": "green",
+    "composite": "green",
+    "skipped": "dim",
+    "unknown": "magenta",
+    "slow": "yellow",
+    "fallback": "yellow",
+    "nan": "bold red",
+    "wrong": "bold red",
+    "unsupported": "bold red",
+    "crash": "bold red",
+}
+"""Status → rich style."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +54,14 @@ class Block:
         """Seconds of all its calls on the device, as far as they were timed."""
         return sum(float(share["device_s"]) for share in self.times)
 
+    variants: tuple[Variant, ...] = ()
+    """Those of its rows, in order."""
+
     @property
     def is_fine(self) -> bool:
         """Whether it can be left out unless the user asks for everything."""
-        return self.status in _FINE
+        variants = {variant.measurement.status for variant in self.variants}
+        return self.status in _FINE and variants <= _HARMLESS
 
 
 def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]:
@@ -51,7 +70,10 @@ def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]
     groups: dict[tuple[object, ...], list[OpReport]] = {}
     for row in rows:
         apart = measured_apart(row)
-        seen = (apart.status, apart.detail.get("reason")) if apart else None
+        seen = (
+            (apart.status, apart.detail.get("reason")) if apart else None,
+            *((variant.dtype, variant.measurement.status) for variant in row.variants),
+        )
         groups.setdefault((row.op, row.via, row.phase, row.verdicts, seen), []).append(row)
     found = [_block(group, findings) for group in groups.values()]
     return sorted(found, key=_rank)
@@ -91,6 +113,7 @@ def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:
             for finding in findings
             if finding.op == first.op and _at(finding.location, locations)
         ),
+        variants=tuple(variant for row in rows for variant in row.variants),
         times=tuple(
             row.measurement.detail["share"]
             for row in rows

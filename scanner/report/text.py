@@ -12,10 +12,10 @@ from rich.text import Text
 
 from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import Coverage, ModelReport, Report, Target
-from scanner.report.blocks import blocks
+from scanner.report.blocks import STATUS_STYLES, blocks
 from scanner.report.evidence import evidence_text, unanswered
 from scanner.report.interface import Style
-from scanner.report.text_rows import STATUS_STYLES, block_table
+from scanner.report.text_rows import block_table
 from scanner.report.text_time import step_text
 from scanner.report.words import clean, count, join, short_target
 

@@ -10,25 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from scanner.records import Finding, Location, Measurement, Target, Verdict
-from scanner.report.blocks import Block
-from scanner.report.text_time import share_line
+from scanner.report.blocks import STATUS_STYLES, Block
+from scanner.report.text_time import share_line, variant_lines
 from scanner.report.words import clean, count, place
 
-__all__ = ["STATUS_STYLES", "block_table"]
-
-STATUS_STYLES = {
-    "native": "green",
-    "composite": "green",
-    "skipped": "dim",
-    "unknown": "magenta",
-    "slow": "yellow",
-    "fallback": "yellow",
-    "nan": "bold red",
-    "wrong": "bold red",
-    "unsupported": "bold red",
-    "crash": "bold red",
-}
-"""Status → rich style."""
+__all__ = ["block_table"]
 
 _MAX_SHAPES = 3
 _MAX_PLACES = 3
@@ -61,6 +47,7 @@ def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[R
     if block.is_fine:
         yield from _differences(block, targets)
         yield from share_line(block)
+        yield from variant_lines(block)
         return
     for location in block.locations[:_MAX_PLACES]:
         yield from _place(location)
@@ -69,7 +56,8 @@ def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[R
     yield from _verdicts(block.verdicts, targets)
     yield from _measured(block.measurement)
     yield from share_line(block)
-    for finding in block.findings[:1] if block.measurement is None else _one_a_rule(block):
+    yield from variant_lines(block)
+    for finding in _asked_for(block):
         yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
 
 
@@ -84,9 +72,12 @@ def _measured(measurement: Measurement | None) -> Iterator[Text]:
     yield line
 
 
-def _one_a_rule(block: Block) -> list[Finding]:
-    """The database and the device may each ask for something."""
-    return list({finding.rule: finding for finding in reversed(block.findings)}.values())[::-1]
+def _asked_for(block: Block) -> Sequence[Finding]:
+    """One finding; where a device was run, one of each kind: it may ask for something else."""
+    if block.measurement is None and not block.variants:
+        return block.findings[:1]
+    kinds = {(finding.rule, finding.remedy): finding for finding in reversed(block.findings)}
+    return list(kinds.values())[::-1]
 
 
 def _differences(block: Block, targets: Sequence[Target]) -> Iterator[Text]:

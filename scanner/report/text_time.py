@@ -7,11 +7,12 @@ from typing import Any
 
 from rich.text import Text
 
-from scanner.report.blocks import Block
-from scanner.report.words import count
+from scanner.records import Variant
+from scanner.report.blocks import STATUS_STYLES, Block
+from scanner.report.words import clean, count
 from scanner.units import seconds_text
 
-__all__ = ["share_line", "step_text"]
+__all__ = ["share_line", "step_text", "variant_lines"]
 
 
 def share_line(block: Block) -> Iterator[Text]:
@@ -24,10 +25,46 @@ def share_line(block: Block) -> Iterator[Text]:
     yield Text(f"{line}, {seconds_text(cpu_s)} on the CPU", "cyan")
 
 
+def variant_lines(block: Block) -> Iterator[Text]:
+    """What became of a block in each half-precision dtype, as far as its rows agree on a status."""
+    groups: dict[str, list[Variant]] = {}
+    for variant in block.variants:
+        groups.setdefault(variant.dtype, []).append(variant)
+    for dtype, variants in groups.items():
+        status = variants[0].measurement.status
+        line = Text(f"as {dtype}: ")
+        line.append(status, STATUS_STYLES[status])
+        line.append("".join(_variant_facts(variants)))
+        yield line
+
+
+def _variant_facts(variants: list[Variant]) -> Iterator[str]:
+    reason = variants[0].measurement.detail.get("reason")
+    if reason:
+        yield f", {clean(str(reason))}"
+    errors = [variant.error for variant in variants if variant.error is not None]
+    if errors:
+        yield f", error {_error_text(errors)}"
+        base = [variant.base_error for variant in variants if variant.base_error is not None]
+        yield f" (float32 {_error_text(base)})" if base else ""
+    speedups = [variant.speedup for variant in variants if variant.speedup is not None]
+    if speedups:
+        least, most = f"{min(speedups):.2g}", f"{max(speedups):.2g}"
+        span = least if least == most else f"{least} to {most}"
+        yield f", {span} times as fast as float32"
+
+
+def _error_text(errors: list[float]) -> str:
+    """`4.9e-04`; the largest of several."""
+    return f"{max(errors):.1e}" if max(errors) else "as the CPU's"
+
+
 def step_text(time: Mapping[str, Any]) -> str:
     """`ModelReport.time` in one sentence."""
     device, cpu = (seconds_text(time[f"{side}_s"]) for side in ("device", "cpu"))
     text = f"the whole step would take {device} on the device, {cpu} on the CPU ({time['basis']})"
+    for dtype, step in time.get("autocast", {}).items():
+        text += f"; {seconds_text(step['device_s'])} on the device with autocast to {dtype}"
     missing = time["not_timed"]
     if not missing["configurations"]:
         return text

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scanner.cli.devices import choose_device, simulated_target
+from scanner.cli.devices import choose_autocast, choose_device, simulated_target
 from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.records import Target
@@ -62,6 +62,17 @@ def test_the_simulator_is_every_target() -> None:
     assert simulated_target("cpu", ("torch==2.9.1",)) == ("cpu", ("torch==2.9.1",))
     with pytest.raises(UsageError, match="both name a release"):
         simulated_target("metal-sim:2.9.1", ("torch==2.15.0",))
+
+
+def test_autocast_needs_a_dtype_it_can_cast_to_and_a_device() -> None:
+    assert choose_autocast(None, None) == ()
+    assert choose_autocast("float16,bfloat16", "cpu") == ("float16", "bfloat16")
+    with pytest.raises(UsageError, match="cannot cast to 'float8'"):
+        choose_autocast("float8", "cpu")
+    with pytest.raises(UsageError, match="needs a device"):
+        choose_autocast("float16", None)
+    with pytest.raises(UsageError, match="own dtypes only"):
+        choose_autocast("float16", "metal-sim")
 
 
 def test_an_unknown_device_is_refused() -> None:

@@ -10,7 +10,7 @@ from scanner.judge.measured import call_of, with_measurements, with_simulation
 from scanner.judge.rows import coverage, merge_rows
 from scanner.judge.rules.measured import RULES
 from scanner.probe.plan import config_key
-from scanner.records import Capture, Measurement, ModelReport, Status, Verdict
+from scanner.records import Capture, Measurement, ModelReport, OpCall, Status, Variant, Verdict
 from tests.samples import TORCH_29, TORCH_214, call, graph, spec
 
 NATIVE = Verdict(target=TORCH_29.id, status="native", evidence="database", reason="a kernel")
@@ -69,6 +69,26 @@ def test_every_rule_is_reached() -> None:
         measured(status).findings[0].rule
         for status in ("unsupported", "fallback", "wrong", "nan", "crash", "slow")
     }
+
+
+@pytest.mark.parametrize("status", ["native", "slow", "fallback", "unknown", "wrong", "nan"])
+def test_a_variant_that_fails_is_a_warning(status: Status) -> None:
+    def variants(one: OpCall) -> tuple[Variant, ...]:
+        if one.op != "aten::mm":
+            return ()
+        result = Measurement(device="d", status=status, detail={"reason": "inf in output 0"})
+        return (Variant(dtype="float16", measurement=result),)
+
+    fine = Measurement(device="d", status="native")
+    report = with_measurements(model(), "cuda", lambda _: fine, None, variants=variants)
+    assert report.ops[1].variants[0].dtype == "float16"
+    found = [(finding.rule, finding.severity, finding.op) for finding in report.findings]
+    bad = status in {"wrong", "nan"}
+    assert found == ([("OPS207", "warning", "aten::mm")] if bad else [])
+    for finding in report.findings:
+        assert finding.message == (
+            f"aten::mm in float16 on cuda is {status} (in float32: native): inf in output 0"
+        )
 
 
 def test_agreement_is_no_finding() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from scanner.judge.measured import with_measurements
 from scanner.judge.rows import coverage, merge_rows
-from scanner.records import Capture, Measurement, ModelReport, OpCall, Status, Verdict
+from scanner.records import Capture, Measurement, ModelReport, OpCall, Status, Variant, Verdict
 from tests.samples import TORCH_29, TORCH_214, call, graph, spec
 
 
@@ -65,7 +65,7 @@ def measured(step_of: str = TORCH_29.id) -> ModelReport:
     def lookup(one: OpCall) -> Measurement | None:
         return KNOWN.get(one.op)
 
-    return with_measurements(model(), "cuda", lookup, None, step_of)
+    return with_measurements(model(), "cuda", lookup, None, step_of=step_of)
 
 
 def test_the_step_is_calls_times_median() -> None:
@@ -109,11 +109,31 @@ def test_another_target_s_lowering_is_another_step() -> None:
     assert (time["device_s"], time["timed"]["configurations"]) == (100.0, 1)
 
 
+def test_a_step_with_variants_in_place_of_what_they_are_variants_of() -> None:
+    def half(one: OpCall) -> tuple[Variant, ...]:
+        if one.op not in {"aten::sin", "aten::mm"}:
+            return ()
+        speedup = 4.0 if one.op == "aten::sin" else None
+        found = Variant(dtype="float16", measurement=measurement(1.0), speedup=speedup)
+        return (found,)
+
+    found = with_measurements(
+        model(), "cuda", lambda one: KNOWN.get(one.op), None, step_of=TORCH_29.id, variants=half
+    )
+    # The 16 s of sin become 4.
+    assert found.time is not None
+    assert found.time["autocast"] == {
+        "float16": {"device_s": pytest.approx(12.0), "configurations": 1}
+    }
+
+
 def test_seconds_by_status() -> None:
     assert measured().coverage.by_time == {"native": pytest.approx(24.0)}
 
 
 def test_without_timing_nothing_is_said() -> None:
-    found = with_measurements(model(), "cuda", lambda _: measurement(None), None, TORCH_29.id)
+    found = with_measurements(
+        model(), "cuda", lambda _: measurement(None), None, step_of=TORCH_29.id
+    )
     assert found.time is None
     assert found.coverage.by_time is None

@@ -20,6 +20,7 @@ def _registry() -> dict[str, Rule[Any]]:
     every: list[Rule[Any]] = [
         *about_ops,
         *measured.RULES,
+        *measured.VARIANT_RULES,
         *contradiction.RULES,
         *about_capture,
     ]

@@ -8,7 +8,7 @@ from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.rules.interface import Advice, define
 from scanner.records import Status
 
-__all__ = ["RULES", "MeasuredCase"]
+__all__ = ["RULES", "VARIANT_RULES", "MeasuredCase", "VariantCase"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,19 @@ class MeasuredCase:
     reason: str
     variable_serves: bool = False
     """Seen to run on the CPU where PYTORCH_ENABLE_MPS_FALLBACK is set."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantCase:
+    """One op configuration as autocast would run it, on a device."""
+
+    op: str
+    device: str
+    dtype: str
+    status: Status
+    base_status: Status
+    """Of the configuration itself."""
+    reason: str
 
 
 def _on_cpu(case: MeasuredCase) -> str:
@@ -147,5 +160,32 @@ def slower_than_cpu(case: MeasuredCase) -> Advice | None:
         remedy="Give it more work at once (a larger batch), or keep this part on the CPU.",
     )
 
+
+@define("OPS207", "autocast-variant-fails", "warning", since="0.1.0")
+def autocast_variant_fails(case: VariantCase) -> Advice | None:
+    """The device fails at an op in the half precision that autocast would run it in.
+
+    With `--autocast` opscan also runs the ops that autocast casts, with their float32 tensors in
+    that dtype, and judges them as it judges the model's own: against the CPU in the same dtype and
+    in double precision. Which ops these are is asked of the installed torch. The model itself does
+    not run them so far, hence a warning.
+
+    ## What to do
+
+    Use the other half-precision dtype if that one passes, or keep this part out of autocast:
+    `with torch.autocast("mps", enabled=False):`.
+    """
+    if case.status not in {"wrong", "nan", "unsupported", "crash"}:
+        return None
+    beside = "" if case.base_status == case.status else f" (in float32: {case.base_status})"
+    what = f"{case.op} in {case.dtype} on {case.device} is {case.status}{beside}"
+    return Advice(
+        message=f"{what}: {case.reason}",
+        remedy=f"Keep this line out of autocast to {case.dtype}: "
+        'torch.autocast("mps", enabled=False).',
+    )
+
+
+VARIANT_RULES = (autocast_variant_fails,)
 
 RULES = (op_raises, op_falls_back, wrong_values, nan_or_infinity, op_crashes, slower_than_cpu)

@@ -1,0 +1,132 @@
+"""Which ops autocast casts, and what their half-precision variants show."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+import torch
+
+from scanner.errors import UsageError
+from scanner.probe.autocast import in_dtype, names_of, parse_dtypes, variants_of
+from scanner.probe.autocast_ops import is_cast
+from scanner.probe.measure import measure
+from scanner.probe.plan import config_key
+from scanner.records import Measurement, OpCall, Phase, TensorSpec
+
+
+def spec(name: str, dtype: str = "float32", device: str = "target") -> TensorSpec:
+    return TensorSpec(name=name, dtype=dtype, shape=(4, 4), stride=(4, 1), device=device)
+
+
+def call(op: str, *inputs: TensorSpec, via: str = "", phase: Phase = "forward") -> OpCall:
+    return OpCall(op=f"aten::{op}", phase=phase, inputs=inputs, via=via)
+
+
+MM = call("mm", spec("self"), spec("mat2"))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("op", "cast"),
+    [
+        # The list in PyTorch's documentation: what it casts to lower precision, ...
+        ("mm", True),
+        ("linear", True),
+        ("conv2d", True),
+        ("convolution", True),
+        ("_mps_convolution", True),
+        ("baddbmm", True),
+        ("scaled_dot_product_attention", True),
+        # ... runs in float32, ...
+        ("softmax.int", False),
+        ("layer_norm", False),
+        ("sum.dim_IntList", False),
+        # ... promotes to the widest, ...
+        ("addcmul", False),
+        ("cat", False),
+        # ... and what it leaves alone or does not know.
+        ("relu", False),
+        ("no_such_op", False),
+    ],
+)
+def test_autocast_is_asked(op: str, cast: bool, dtype: torch.dtype) -> None:
+    assert is_cast(f"aten::{op}", dtype) is cast
+
+
+def test_an_op_is_known_by_what_it_stands_for() -> None:
+    backward = call("mps_convolution_backward", via="aten::convolution_backward")
+    assert "aten::_mps_convolution" in names_of(backward)
+    assert "aten::convolution" in names_of(backward)
+    attention = call("_scaled_dot_product_attention_math_for_mps")
+    assert "aten::scaled_dot_product_attention" in names_of(attention)
+    assert names_of(MM) == ("aten::mm",)
+
+
+def test_what_is_cast() -> None:
+    mixed = call("mm", spec("self"), spec("mat2", device="cpu"), spec("x", "float64"))
+    assert [each.dtype for each in in_dtype(mixed, "float16").inputs] == [
+        "float16",
+        "float32",
+        "float64",
+    ]
+    assert config_key(in_dtype(MM, "float16")) != config_key(MM)
+
+
+@pytest.mark.parametrize("text", ["float8", "float32", "float16,half", ""])
+def test_a_bad_dtype_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="cannot cast to"):
+        parse_dtypes(text)
+
+
+def test_dtypes_are_read_once_each() -> None:
+    assert parse_dtypes("bfloat16, float16,bfloat16") == ("bfloat16", "float16")
+
+
+def test_variants_through_a_device() -> None:
+    calls = [
+        MM,
+        call("relu", spec("self")),
+        call("mm", spec("self", "float64"), spec("mat2", "float64")),
+        call("linear", spec("input"), spec("weight"), phase="optimizer"),
+    ]
+    variants = variants_of(calls, ("float16", "bfloat16"), os.environ)
+    assert [(each.op, each.inputs[0].dtype) for each in variants.to_run()] == [
+        ("aten::mm", "float16"),
+        ("aten::mm", "bfloat16"),
+    ]
+    measured = measure(
+        [*calls, *variants.to_run()], "drill:nan=aten::mm[dtype=float16]", os.environ
+    )
+    assert measured[config_key(MM)].status == "native"
+    half, brain = variants.of(MM, measured)
+    assert (half.dtype, half.measurement.status) == ("float16", "nan")
+    assert (brain.dtype, brain.measurement.status) == ("bfloat16", "native")
+    assert variants.of(calls[1], measured) == ()
+
+
+def test_without_dtypes_nothing_is_asked() -> None:
+    assert variants_of([MM], (), {}).to_run() == []
+
+
+def result(median: float | None, *errors: float | str) -> Measurement:
+    outputs = [{"min_tolerance": error} for error in errors]
+    timing = {} if median is None else {"timing": {"device": {"median_s": median}}}
+    return Measurement(device="d", status="native", detail={"outputs": outputs, **timing})
+
+
+@pytest.mark.parametrize(
+    ("base", "half", "expected"),
+    [
+        (result(3.0, 1e-7), result(1.5, 1e-4, 5e-4), (5e-4, 1e-7, 2.0)),
+        (result(None, 1e-7), result(1.5, "inf", 5e-4), (None, 1e-7, None)),
+        (result(3.0), result(None), (None, None, None)),
+    ],
+)
+def test_variants_are_compared_with_float32(
+    base: Measurement, half: Measurement, expected: tuple[float | None, ...]
+) -> None:
+    variants = variants_of([MM], ("float16",), os.environ)
+    (variant,) = variants.to_run()
+    (found,) = variants.of(MM, {config_key(MM): base, config_key(variant): half})
+    assert (found.error, found.base_error, found.speedup) == expected
