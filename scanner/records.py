@@ -116,6 +116,8 @@ class OpCall(_Record, frozen=True, kw_only=True):
     """Distinct places, in order of first execution."""
     via: str = ""
     """Overload as captured, when the target dispatches another one for it."""
+    values: dict[str, tuple[int, ...]] = {}
+    """Elements of small integer and bool arguments by name, row-major, where the step had some."""
 
 
 class Step(_Record, frozen=True, kw_only=True, array_like=True):
@@ -254,7 +256,7 @@ class OpReport(_Record, frozen=True, kw_only=True):
     phase: Phase
     calls: int
     config: dict[str, Any]
-    """`{"inputs": [...], "attributes": {...}}`, see `OpCall`."""
+    """`{"inputs": [...], "attributes": {...}}`, and `values` if there are any; see `OpCall`."""
     verdicts: tuple[Verdict, ...]
     """One for each target that dispatches this op; targets that lower it otherwise are absent."""
     locations: tuple[Location, ...]

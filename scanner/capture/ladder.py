@@ -36,6 +36,7 @@ from scanner.capture.protocol import (
     Message,
     Profile,
 )
+from scanner.capture.seeds import seed_everything
 from scanner.capture.step import chosen_mode, record_step
 from scanner.capture.world import Rung, world
 from scanner.errors import CaptureError, OpscanError, SourceError, UsageError
@@ -91,6 +92,8 @@ def climb(job: Climb) -> Iterator[Message]:
         if pending is not None and not pending:
             return
         with world(rung) as placement:
+            if rung == "real":
+                seed_everything()
             try:
                 found = job.find(rung)
             except OpscanError:
@@ -161,12 +164,17 @@ def _recorded(
 ) -> OpGraph:
     """One step of a freshly built model, dispatched as the profile says."""
     placement.default, placement.stepping = "target", False
+    real = method == "real"
+    if real:
+        seed_everything()
     subject = candidate.build()
     model.nbytes = _nbytes(subject)
     mode = chosen_mode(subject, job.mode)
     fallbacks = FALLBACKS & set(profile.holds)
     with held(frozenset(profile.holds)) as missing:
-        recorder, assumed = record_step(subject, mode, job.frames, placement, fallbacks)
+        recorder, assumed = record_step(
+            subject, mode, job.frames, placement, fallbacks, keeps_values=real
+        )
     unseen = (*_unheld(missing), *_unentered(subject))
     capture = Capture(
         method=method,

@@ -130,6 +130,7 @@ def _rewritten(call: OpCall, op: str, names: dict[str, str], transposed: bool) -
         inputs=_realiased(call.inputs, inputs, names),
         outputs=outputs,
         attributes=attributes,
+        values={names[old]: values for old, values in call.values.items() if old in names},
     )
 
 

@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture import describe
 from scanner.capture.placement import Placement
+from scanner.capture.steering import steering_values
 from scanner.capture.values import Values
 from scanner.records import Location, OpCall, Phase, Step, TensorSpec, Value
 
@@ -24,6 +25,15 @@ _BOOKKEEPING = frozenset({"prim", "profiler"})
 Locate = Callable[[Phase], "Location | None"]
 
 
+@dataclass(frozen=True)
+class _Arguments:
+    """What a configuration is called with."""
+
+    specs: tuple[TensorSpec, ...]
+    attributes: dict[str, Any]
+    values: dict[str, tuple[int, ...]]
+
+
 @dataclass
 class _Row:
     """A configuration while it is being counted."""
@@ -33,6 +43,7 @@ class _Row:
     inputs: tuple[TensorSpec, ...]
     attributes: dict[str, Any]
     outputs: tuple[TensorSpec, ...]
+    values: dict[str, tuple[int, ...]]
     calls: int = 0
     locations: dict[int, int] = field(default_factory=dict)
     """id of an interned Location → its index."""
@@ -42,12 +53,20 @@ class _Row:
 class Recorder(TorchDispatchMode):
     """Records the ops below autograd: what the device's dispatch table would be asked.
 
+    `keeps_values` says that tensors hold what they would on the device: then values of small
+    integer and bool arguments are kept, those of a configuration's first call.
+
     `phase` is set by whoever runs the step; ops that autograd runs are backward whatever it says.
     A backward op belongs to the line of the forward op whose autograd node it runs for.
     """
 
     def __init__(
-        self, locate: Locate, placement: Placement, fallbacks: frozenset[str] = frozenset()
+        self,
+        locate: Locate,
+        placement: Placement,
+        fallbacks: frozenset[str] = frozenset(),
+        *,
+        keeps_values: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.phase: Phase = "forward"
@@ -55,6 +74,7 @@ class Recorder(TorchDispatchMode):
         self._locate = locate
         self._placement = placement
         self._fallbacks = fallbacks
+        self._keeps_values = keeps_values
         self._rows: dict[Any, int] = {}
         self._table: list[_Row] = []
         self._steps: list[Step] = []
@@ -143,10 +163,8 @@ class Recorder(TorchDispatchMode):
         else:
             key.append((type(value), value))
 
-    def _inputs(
-        self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[TensorSpec, ...], dict[str, Any]]:
-        """Described before the call, which may resize or transpose its arguments in place."""
+    def _inputs(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Arguments:
+        """Described before the call, which may change its arguments in place."""
         arguments = describe.schema_arguments(func, args, kwargs)
         named = [pair for name, v in arguments.items() for pair in describe.tensors_in(name, v)]
         device = "cpu" if self._placement.creating == "host" else "mps"
@@ -155,7 +173,8 @@ class Recorder(TorchDispatchMode):
             for name, value in arguments.items()
             if not any(True for _ in describe.tensors_in(name, value))
         }
-        return self._specs(named), attributes
+        values = steering_values(named) if self._keeps_values else {}
+        return _Arguments(self._specs(named), attributes, values)
 
     def _specs(self, named: list[tuple[str, Tensor]]) -> tuple[TensorSpec, ...]:
         first: dict[int, int] = {}
@@ -188,14 +207,14 @@ class Recorder(TorchDispatchMode):
         self,
         func: Any,
         phase: Phase,
-        before: tuple[tuple[TensorSpec, ...], dict[str, Any]],
+        before: _Arguments,
         result: Any,
         key: Any,
     ) -> int:
-        inputs, attributes = before
         outputs = self._specs(list(_results(result)))
         self._rows[key] = len(self._table)
-        self._table.append(_Row(func, phase, inputs, attributes, outputs))
+        row = _Row(func, phase, before.specs, before.attributes, outputs, before.values)
+        self._table.append(row)
         return len(self._table) - 1
 
     def _count(
@@ -225,6 +244,7 @@ class Recorder(TorchDispatchMode):
                 attributes=row.attributes,
                 calls=row.calls,
                 locations=tuple(row.places),
+                values=row.values,
             )
             for row in self._table
         )

@@ -43,13 +43,17 @@ def record_step(
     frames: Frames,
     placement: Placement,
     fallbacks: frozenset[str] = frozenset(),
+    *,
+    keeps_values: bool = False,
 ) -> tuple[Recorder, list[str]]:
-    """One step, recorded; also what was assumed about it.
+    """One step, recorded; also what was assumed about it. `keeps_values`: see `Recorder`.
 
     Whatever the user's code raises comes out unchanged.
     """
     modules = ModulePath(subject.model)
-    recorder = Recorder(_locator(subject, frames, modules), placement, fallbacks)
+    recorder = Recorder(
+        _locator(subject, frames, modules), placement, fallbacks, keeps_values=keeps_values
+    )
     _name_values(recorder, subject)
     if isinstance(subject.model, nn.Module):
         placement.forget((*subject.model.parameters(), *subject.model.buffers()))

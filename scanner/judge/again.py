@@ -91,6 +91,7 @@ def _call(row: OpReport) -> OpCall:
         calls=row.calls,
         locations=row.locations,
         via=row.via,
+        values=msgspec.convert(row.config.get("values", {}), dict[str, tuple[int, ...]]),
     )
 
 

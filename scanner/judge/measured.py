@@ -41,6 +41,7 @@ def call_of(row: OpReport) -> OpCall:
         inputs=msgspec.convert(row.config["inputs"], tuple[TensorSpec, ...]),
         outputs=msgspec.convert(row.config.get("outputs", ()), tuple[TensorSpec, ...]),
         attributes=row.config["attributes"],
+        values=msgspec.convert(row.config.get("values", {}), dict[str, tuple[int, ...]]),
         via=row.via,
     )
 

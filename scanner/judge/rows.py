@@ -116,12 +116,21 @@ def _row(call: OpCall, verdict: Verdict) -> OpReport:
 
 def _config(call: OpCall) -> dict[str, Any]:
     """Plain data, so that a row equals the one decoded from its JSON."""
-    parts = {"inputs": call.inputs, "attributes": call.attributes, "outputs": call.outputs}
+    parts: dict[str, Any] = {
+        "inputs": call.inputs,
+        "attributes": call.attributes,
+        "outputs": call.outputs,
+    }
+    if call.values:
+        parts["values"] = call.values
     config: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
     return config
 
 
 def _key(call: OpCall) -> str:
-    """Calls belong to the identity: a profile that decomposes more may run an op more often."""
-    place = msgspec.structs.replace(call, locations=())
+    """Calls belong to the identity: a profile that decomposes more may run an op more often.
+
+    Values do not: random numbers differ with what was drawn before.
+    """
+    place = msgspec.structs.replace(call, locations=(), values={})
     return msgspec.json.encode(place, order="deterministic").decode()

@@ -94,7 +94,9 @@ def _grown(call: OpCall, grows: Collection[int], lead: int, factor: int) -> OpCa
         name: _grown_sizes(value, lead, factor) if name in _SIZES else value
         for name, value in call.attributes.items()
     }
-    return msgspec.structs.replace(call, inputs=inputs, outputs=(), attributes=attributes)
+    return msgspec.structs.replace(
+        call, inputs=inputs, outputs=(), attributes=attributes, values={}
+    )
 
 
 def _grown_spec(spec: TensorSpec, factor: int) -> TensorSpec:

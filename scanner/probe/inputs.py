@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -27,6 +28,8 @@ Alter = Callable[[Operand, Tensor], Tensor]
 def drawn(schema: Schema, call: OpCall, seed: int, alter: Alter | None = None) -> Operands:
     """CPU tensors of the configuration, the same for the same seed.
 
+    Arguments whose values were captured hold these.
+
     Raises `Unbuildable` when the configuration cannot be rebuilt.
     """
     base = seed_of(call, seed)
@@ -37,7 +40,10 @@ def drawn(schema: Schema, call: OpCall, seed: int, alter: Alter | None = None) -
         # A generator each: what happens to one operand leaves the others as they are.
         generator = torch.Generator().manual_seed(base + place)
         operand = Operand(call, schema, name, index, shape, dtype_of(spec.dtype), generator)
-        values = role_of(schema.family, name)(operand)
+        if spec.name in call.values:
+            values = _laid(_recorded(call, spec), spec, shape)
+        else:
+            values = role_of(schema.family, name)(operand)
         return alter(operand, values) if alter is not None else values
 
     operands = allocate(call, draw)
@@ -55,13 +61,24 @@ def captured(call: OpCall, values: Sequence[Tensor]) -> Operands:
 
     def draw(place: int, shape: tuple[int, ...]) -> Tensor:
         value, spec = values[place].detach(), call.inputs[place]
-        if spec.layout != "strided":
-            return value
-        if len(shape) == len(spec.shape) and all(map(int.__le__, shape, spec.shape)):
-            return _cut(value, shape)  # expanded dimensions are written once
-        return _by_place(value, spec)
+        return value if spec.layout != "strided" else _laid(value, spec, shape)
 
     return allocate(call, draw)
+
+
+def _recorded(call: OpCall, spec: TensorSpec) -> Tensor:
+    """What the argument held when the step was captured."""
+    values = call.values[spec.name]
+    if len(values) != math.prod(spec.shape):
+        raise Unbuildable(f"{len(values)} values were recorded for {spec.name}, not its number")
+    return torch.tensor(values, dtype=dtype_of(spec.dtype)).reshape(spec.shape)
+
+
+def _laid(value: Tensor, spec: TensorSpec, shape: tuple[int, ...]) -> Tensor:
+    """The values in the shape that they are written in."""
+    if len(shape) == len(spec.shape) and all(map(int.__le__, shape, spec.shape)):
+        return _cut(value, shape)  # expanded dimensions are written once
+    return _by_place(value, spec)
 
 
 def _by_place(value: Tensor, spec: TensorSpec) -> Tensor:

@@ -38,11 +38,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def config_key(call: OpCall) -> str:
-    """The configuration's identity: op and every argument; not phase, place or number of calls.
+    """The configuration's identity: op, every argument, and values that were captured.
 
-    Backward ops are run as they are, so an op computes the same in whichever phase it stands.
+    Not phase, place or number of calls. Backward ops are run as they are, so an op computes the
+    same in whichever phase it stands.
     """
-    return _digest([call.op, [_given(spec) for spec in call.inputs], call.attributes])
+    given = [_given(spec) for spec in call.inputs]
+    # Left out when there are none, so that keys of early versions stay as they are.
+    return _digest([call.op, given, call.attributes, *([call.values] if call.values else [])])
 
 
 def conditions_key(conditions: Mapping[str, Any]) -> str:

@@ -129,7 +129,7 @@ def resized(schema: Schema, call: OpCall, count: int) -> OpCall | None:
     if "pointwise" not in schema.tags or len(shapes) != 1 or not alone:
         return None
     inputs = tuple(_line(spec, count) for spec in call.inputs)
-    return msgspec.structs.replace(call, inputs=inputs, outputs=())
+    return msgspec.structs.replace(call, inputs=inputs, outputs=(), values={})
 
 
 def _line(spec: TensorSpec, count: int) -> TensorSpec:

@@ -15,7 +15,7 @@ from scanner.records import OpCall
 __all__ = ["CAPTURED", "DRAWN", "operands_for", "trials"]
 
 CAPTURED = "captured"
-"""Values of the user's step."""
+"""Values of the user's step, at least of what steers the op; the others are drawn."""
 DRAWN = "drawn"
 """Values drawn by the operands' roles."""
 
@@ -24,7 +24,7 @@ def trials(
     schema: Schema, call: OpCall, seed: int, values: Sequence[Tensor] | None, *, stress: bool
 ) -> Iterator[tuple[str, Operands | Unbuildable]]:
     """Names with ready arguments, or with why there are none."""
-    names = [CAPTURED if values is not None else DRAWN]
+    names = [CAPTURED if values is not None or call.values else DRAWN]
     if stress:
         names.extend(name for name, _ in trials_for(schema, call))
     for name in names:

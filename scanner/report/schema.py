@@ -39,8 +39,15 @@ def _schema() -> dict[str, Any]:
 
 def _config() -> dict[str, Any]:
     tensors = {"type": "array", "items": {"$ref": "#/$defs/TensorSpec"}}
+    values = {"type": "array", "items": {"type": "integer"}}
     return {
         "type": "object",
         "required": ["attributes", "inputs", "outputs"],
-        "properties": {"inputs": tensors, "outputs": tensors, "attributes": {"type": "object"}},
+        "properties": {
+            "inputs": tensors,
+            "outputs": tensors,
+            "attributes": {"type": "object"},
+            # Only where the step had values, of small integer and bool arguments.
+            "values": {"type": "object", "additionalProperties": values},
+        },
     }

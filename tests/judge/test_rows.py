@@ -3,6 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scanner.judge.measured import call_of
 from scanner.judge.rows import SEVERITY_ORDER, coverage, merge_rows, worst_status
 from scanner.records import OpCall, OpGraph, OpReport, Status, Target, Verdict
 from tests.samples import TORCH_29, TORCH_214, at, call, graph, spec
@@ -27,6 +28,20 @@ def test_targets_that_dispatch_the_same_share_a_row() -> None:
         (TORCH_29, found, said(TORCH_29, "native")),
         (TORCH_214, found, said(TORCH_214, "fallback")),
     ) == [("aten::mm", ["torch==2.9.1 native", "torch==2.14.0 fallback"])]
+
+
+def test_values_are_part_of_a_row_and_not_of_its_identity() -> None:
+    one, other = (call("aten::mm", values={"self": (number,)}) for number in (1, 2))
+    (row,) = merge_rows(
+        [
+            (TORCH_29, graph(one), said(TORCH_29, "native")),
+            (TORCH_214, graph(other), said(TORCH_214, "native")),
+        ]
+    )
+    assert row.config["values"] == {"self": [1]}
+    assert call_of(row).values == {"self": (1,)}
+    (without,) = merge_rows([(TORCH_29, graph(call("aten::mm")), said(TORCH_29, "native"))])
+    assert "values" not in without.config
 
 
 def test_what_only_one_target_dispatches_stands_where_it_runs() -> None:
