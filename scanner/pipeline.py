@@ -192,8 +192,8 @@ def _probed(
     fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
     watch = Remembering(observer or Observer())
     variants = variants_of(calls, plan.autocast, environ)
+    measured = measure(calls, device, environ, watch, options, plan.store, fallback, variants)
     calls += variants.to_run()
-    measured = measure(calls, device, environ, watch, options, plan.store, fallback)
     if plan.repro is not None:
         environ = {**environ, **fallback_variables(fallback)}
         how = Reproduction(folder=plan.repro, device=device, environ=environ)

@@ -239,12 +239,12 @@ class Variant(_Record, frozen=True, kw_only=True):
     """What its float32 tensors were cast to: `float16`, `bfloat16`."""
     measurement: Measurement
     error: float | None = None
-    """The smallest t for which |device − reference| ≤ t · max(|reference|) everywhere, where the
-    reference is computed in double precision from the same half-precision inputs. Elements that
-    agree with the CPU in the same dtype to the bit count as 0. None when nothing was compared or
-    a difference is not finite."""
+    """The largest |device − reference| ÷ max(|reference|), where the reference is computed in
+    double precision from the float32 inputs; None when nothing was compared."""
     base_error: float | None = None
     """The same of the configuration itself."""
+    overflows: int = 0
+    """Elements that are infinite or NaN in this dtype alone."""
     speedup: float | None = None
     """Seconds of the configuration ÷ seconds of the variant, on the device; None when not timed."""
 

@@ -209,6 +209,7 @@ def _variant_findings(rows: Sequence[OpReport], device: str, target: str) -> Ite
                 status=variant.measurement.status,
                 base_status=row.measurement.status if row.measurement else "unknown",
                 reason=_reason(variant.measurement),
+                overflows=variant.overflows,
             )
             for rule in VARIANT_RULES:
                 if (advice := rule.check(case)) is not None:

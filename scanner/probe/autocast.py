@@ -20,12 +20,22 @@ from scanner.errors import OpscanError, UsageError
 from scanner.probe.plan import config_key
 from scanner.records import Measurement, OpCall, TensorSpec, Variant
 
-__all__ = ["DTYPES", "Variants", "in_dtype", "names_of", "parse_dtypes", "variants_of"]
+__all__ = [
+    "DTYPES",
+    "NO_VARIANTS",
+    "WIDE",
+    "Variants",
+    "in_dtype",
+    "names_of",
+    "parse_dtypes",
+    "variants_of",
+]
 
 DTYPES = ("float16", "bfloat16")
 """What autocast can cast to on MPS."""
 
-_CASTABLE = "float32"
+WIDE = "float32"
+"""What it casts."""
 
 
 def parse_dtypes(text: str) -> tuple[str, ...]:
@@ -50,6 +60,14 @@ class Variants:
         """All of them."""
         return [call for found in self.calls.values() for call in found.values()]
 
+    def in_dtypes(self) -> dict[str, list[OpCall]]:
+        """All of them by dtype."""
+        dtypes = dict.fromkeys(dtype for found in self.calls.values() for dtype in found)
+        return {
+            dtype: [found[dtype] for found in self.calls.values() if dtype in found]
+            for dtype in dtypes
+        }
+
     def of(self, call: OpCall, measured: Mapping[str, Measurement]) -> tuple[Variant, ...]:
         """What a device did with the variants of a configuration, beside what it did with it."""
         base = measured.get(config_key(call))
@@ -58,6 +76,9 @@ class Variants:
             for dtype, variant in self.calls.get(config_key(call), {}).items()
             if (result := measured.get(config_key(variant))) is not None
         )
+
+
+NO_VARIANTS = Variants({})
 
 
 def variants_of(
@@ -69,7 +90,7 @@ def variants_of(
     """
     candidates = [call for call in calls if _may_be_cast(call)] if dtypes else []
     if not candidates:
-        return Variants({})
+        return NO_VARIANTS
     cast = _ask({name for call in candidates for name in names_of(call)}, dtypes, environ)
     found: dict[str, dict[str, OpCall]] = {}
     for call in candidates:
@@ -79,12 +100,14 @@ def variants_of(
     return Variants(found)
 
 
-def in_dtype(call: OpCall, dtype: str) -> OpCall:
-    """The configuration with its float32 tensors on the device in another dtype."""
+def in_dtype(call: OpCall, dtype: str, *, of: str = WIDE) -> OpCall:
+    """The configuration with its tensors of one dtype on the device in another."""
 
     def cast(specs: Iterable[TensorSpec]) -> tuple[TensorSpec, ...]:
         return tuple(
-            msgspec.structs.replace(spec, dtype=dtype) if _is_castable(spec) else spec
+            msgspec.structs.replace(spec, dtype=dtype)
+            if spec.dtype == of and spec.device != "cpu"
+            else spec
             for spec in specs
         )
 
@@ -108,11 +131,9 @@ def _forwards(op: str) -> list[str]:
 
 
 def _may_be_cast(call: OpCall) -> bool:
-    return call.phase != "optimizer" and any(map(_is_castable, call.inputs))
-
-
-def _is_castable(spec: TensorSpec) -> bool:
-    return spec.dtype == _CASTABLE and spec.device != "cpu"
+    return call.phase != "optimizer" and any(
+        spec.dtype == WIDE and spec.device != "cpu" for spec in call.inputs
+    )
 
 
 def _ask(
@@ -138,22 +159,15 @@ def _ask(
 
 def _compared(dtype: str, result: Measurement, base: Measurement | None) -> Variant:
     ours, theirs = (_device_s(each) for each in (result, base))
+    beside = result.detail.get("precision") or {}
     return Variant(
         dtype=dtype,
         measurement=result,
-        error=_error(result),
-        base_error=_error(base),
+        error=beside.get("error"),
+        base_error=beside.get("base_error"),
+        overflows=beside.get("overflows", 0),
         speedup=theirs / ours if ours and theirs else None,
     )
-
-
-def _error(measurement: Measurement | None) -> float | None:
-    """None when nothing was compared, or what differs is not finite."""
-    outputs = measurement.detail.get("outputs", ()) if measurement is not None else ()
-    errors = [each["min_tolerance"] for each in outputs]
-    if not errors or any(isinstance(each, str) for each in errors):
-        return None
-    return float(max(errors))
 
 
 def _device_s(measurement: Measurement | None) -> float | None:

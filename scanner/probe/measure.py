@@ -11,6 +11,7 @@ import msgspec
 
 from scanner.backends.mps_facts import fallback_is_on
 from scanner.backends.open import reads_fallback_variable
+from scanner.probe.autocast import NO_VARIANTS, Variants
 from scanner.probe.break_even import BreakEven, break_even_text
 from scanner.probe.fallback import combined
 from scanner.probe.observer import Observer
@@ -19,6 +20,8 @@ from scanner.probe.session import Session, opened
 from scanner.records import Measurement, OpCall
 
 __all__ = ["measure"]
+
+_RUNS = frozenset({"native", "composite", "slow", "fallback", "wrong", "nan"})
 
 
 def measure(
@@ -29,6 +32,7 @@ def measure(
     options: Mapping[str, Any] | None = None,
     store: Path | None = None,
     fallback: bool | None = None,
+    variants: Variants = NO_VARIANTS,
 ) -> dict[str, Measurement]:
     """`config_key` → what the device did with it.
 
@@ -37,16 +41,18 @@ def measure(
 
     `options` go to the runner (`stress`, `timing`); what an earlier scan left in `store` is not
     run again. Where the device has a fallback variable, what raises without it is run once more
-    with it; `fallback` says which of the two the verdict is (None: as `environ` has it). Raises
-    `DeviceError` when the device cannot be used.
+    with it; `fallback` says which of the two the verdict is (None: as `environ` has it). `variants`
+    are run too, and those that run are held against float32. Raises `DeviceError` when the device
+    cannot be used.
     """
     watch = observer or Observer()
-    wanted = [call for call in calls if _on_device(call)]
+    wanted = [call for call in (*calls, *variants.to_run()) if _on_device(call)]
     without = False if reads_fallback_variable(device) else None
     with ExitStack() as stack:
         session = Session(device, environ, options or {}, opened(stack, store, watch), watch)
         measured = session.measured(wanted, fallback=without)
         measured |= _with_break_even(session, wanted, measured, without)
+        measured |= _with_precision(session, variants, measured, without)
         if without is None:
             return measured
         raised = [call for call in wanted if measured[config_key(call)].status == "unsupported"]
@@ -68,6 +74,24 @@ def _with_break_even(
     slow = [call for call in calls if measured[config_key(call)].status == "slow"]
     found = session.further(slow, fallback=fallback, options={"break_even": True})
     return {key: _told(measured[key], result) for key, result in found.items()}
+
+
+def _with_precision(
+    session: Session,
+    variants: Variants,
+    measured: Mapping[str, Measurement],
+    fallback: bool | None,
+) -> dict[str, Measurement]:
+    """Variants that run, with how exact they are; verdicts are left as they are."""
+    found: dict[str, Measurement] = {}
+    for dtype, calls in variants.in_dtypes().items():
+        run = [call for call in calls if measured[config_key(call)].status in _RUNS]
+        results = session.further(run, fallback=fallback, options={"precision": dtype})
+        for key, result in results.items():
+            more = {"precision": result.detail.get("precision")}
+            detail = {**measured[key].detail, **more}
+            found[key] = msgspec.structs.replace(measured[key], detail=detail)
+    return found
 
 
 def _told(slow: Measurement, search: Measurement) -> Measurement:

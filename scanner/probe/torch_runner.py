@@ -22,6 +22,7 @@ from scanner.probe.execute import Options, run_case
 from scanner.probe.fallback_cost import fallback_cost
 from scanner.probe.grow import growth_of
 from scanner.probe.inputs import drawn
+from scanner.probe.precision import precision_of
 from scanner.probe.runner import Ran
 from scanner.probe.schema import Schema, schema_of
 from scanner.probe.substitutes import DEVICE_SAVED
@@ -45,6 +46,8 @@ class TimingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for each configuration."""
     break_even: bool = False
     """Only to look for the size from which on the device wins, and to judge nothing."""
+    precision: str = ""
+    """Only to hold variants in this dtype against float32, and to judge nothing."""
 
 
 class TorchRunner:
@@ -73,6 +76,8 @@ class TorchRunner:
         """Judge it, then time it when it is right and timing was asked for."""
         if self._timing.break_even:
             return self._searched(call)
+        if self._timing.precision:
+            return self._beside(call, self._timing.precision)
         result = run_case(call, self._device, self._options)
         if result.device_lost:
             self._lost = result.error or result.reason
@@ -145,6 +150,11 @@ class TorchRunner:
     def _searched(self, call: OpCall) -> Ran:
         found = self._break_even(schema_of(call.op), call)
         return Ran(status="slow", reason="", detail={"break_even": msgspec.to_builtins(found)})
+
+    def _beside(self, call: OpCall, dtype: str) -> Ran:
+        found = precision_of(self._device, call, dtype, self._options.seed)
+        detail = {"precision": msgspec.to_builtins(found)} if found is not None else {}
+        return Ran(status="native", reason="", detail=detail)
 
     def _break_even(self, schema: Schema, call: OpCall) -> BreakEven:
         growth = growth_of(schema, call, self._options.seed)

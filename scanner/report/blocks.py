@@ -60,8 +60,10 @@ class Block:
     @property
     def is_fine(self) -> bool:
         """Whether it can be left out unless the user asks for everything."""
-        variants = {variant.measurement.status for variant in self.variants}
-        return self.status in _FINE and variants <= _HARMLESS
+        return self.status in _FINE and all(
+            variant.measurement.status in _HARMLESS and not variant.overflows
+            for variant in self.variants
+        )
 
 
 def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]:

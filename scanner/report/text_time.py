@@ -42,21 +42,18 @@ def _variant_facts(variants: list[Variant]) -> Iterator[str]:
     reason = variants[0].measurement.detail.get("reason")
     if reason:
         yield f", {clean(str(reason))}"
+    if overflows := sum(variant.overflows for variant in variants):
+        yield f", {count(overflows, 'element')} infinite or NaN in {variants[0].dtype} alone"
     errors = [variant.error for variant in variants if variant.error is not None]
     if errors:
-        yield f", error {_error_text(errors)}"
+        yield f", error {max(errors):.1e}"
         base = [variant.base_error for variant in variants if variant.base_error is not None]
-        yield f" (float32 {_error_text(base)})" if base else ""
+        yield f" (float32 {max(base):.1e})" if base else ""
     speedups = [variant.speedup for variant in variants if variant.speedup is not None]
     if speedups:
         least, most = f"{min(speedups):.2g}", f"{max(speedups):.2g}"
         span = least if least == most else f"{least} to {most}"
         yield f", {span} times as fast as float32"
-
-
-def _error_text(errors: list[float]) -> str:
-    """`4.9e-04`; the largest of several."""
-    return f"{max(errors):.1e}" if max(errors) else "as the CPU's"
 
 
 def step_text(time: Mapping[str, Any]) -> str:

@@ -91,6 +91,23 @@ def test_a_variant_that_fails_is_a_warning(status: Status) -> None:
         )
 
 
+def test_an_overflow_in_half_precision_alone_is_a_warning() -> None:
+    fine = Measurement(device="d", status="native")
+    half = Variant(dtype="float16", measurement=fine, overflows=4)
+
+    def variants(one: OpCall) -> tuple[Variant, ...]:
+        return (half,) if one.op == "aten::mm" else ()
+
+    (finding,) = with_measurements(
+        model(), "cuda", lambda _: fine, None, variants=variants
+    ).findings
+    assert finding.rule == "OPS207"
+    assert finding.message == (
+        "aten::mm overflows in float16: 4 elements are infinite or NaN, which they are not in "
+        "float32"
+    )
+
+
 def test_agreement_is_no_finding() -> None:
     report = measured("native")
     assert report.findings == ()

@@ -7,11 +7,15 @@ import os
 import pytest
 import torch
 
+from scanner.backends.cpu import CpuDevice
 from scanner.errors import UsageError
-from scanner.probe.autocast import in_dtype, names_of, parse_dtypes, variants_of
+from scanner.probe import precision
+from scanner.probe.autocast import Variants, in_dtype, names_of, parse_dtypes, variants_of
 from scanner.probe.autocast_ops import is_cast
+from scanner.probe.inputs import drawn
 from scanner.probe.measure import measure
 from scanner.probe.plan import config_key
+from scanner.probe.schema import schema_of
 from scanner.records import Measurement, OpCall, Phase, TensorSpec
 
 
@@ -95,13 +99,19 @@ def test_variants_through_a_device() -> None:
         ("aten::mm", "float16"),
         ("aten::mm", "bfloat16"),
     ]
-    measured = measure(
-        [*calls, *variants.to_run()], "drill:nan=aten::mm[dtype=float16]", os.environ
-    )
+    drill = "drill:nan=aten::mm[dtype=float16]"
+    measured = measure(calls, drill, os.environ, variants=variants)
     assert measured[config_key(MM)].status == "native"
     half, brain = variants.of(MM, measured)
     assert (half.dtype, half.measurement.status) == ("float16", "nan")
+    assert half.overflows == 1
     assert (brain.dtype, brain.measurement.status) == ("bfloat16", "native")
+    assert brain.overflows == 0
+    assert brain.error is not None
+    assert brain.base_error is not None
+    # Of four products with 8 bits each, and 24.
+    assert 2**-12 < brain.error < 2**-5
+    assert brain.base_error < 2**-20
     assert variants.of(calls[1], measured) == ()
 
 
@@ -109,24 +119,48 @@ def test_without_dtypes_nothing_is_asked() -> None:
     assert variants_of([MM], (), {}).to_run() == []
 
 
-def result(median: float | None, *errors: float | str) -> Measurement:
-    outputs = [{"min_tolerance": error} for error in errors]
+def result(median: float | None, precision: dict[str, float] | None = None) -> Measurement:
     timing = {} if median is None else {"timing": {"device": {"median_s": median}}}
-    return Measurement(device="d", status="native", detail={"outputs": outputs, **timing})
+    detail = {**timing, **({"precision": precision} if precision else {})}
+    return Measurement(device="d", status="native", detail=detail)
+
+
+BESIDE = {"error": 5e-4, "base_error": 1e-7, "overflows": 3, "elements": 16}
 
 
 @pytest.mark.parametrize(
     ("base", "half", "expected"),
     [
-        (result(3.0, 1e-7), result(1.5, 1e-4, 5e-4), (5e-4, 1e-7, 2.0)),
-        (result(None, 1e-7), result(1.5, "inf", 5e-4), (None, 1e-7, None)),
-        (result(3.0), result(None), (None, None, None)),
+        (result(3.0), result(1.5, BESIDE), (5e-4, 1e-7, 3, 2.0)),
+        (result(None), result(1.5, BESIDE), (5e-4, 1e-7, 3, None)),
+        (result(3.0), result(None), (None, None, 0, None)),
     ],
 )
 def test_variants_are_compared_with_float32(
     base: Measurement, half: Measurement, expected: tuple[float | None, ...]
 ) -> None:
-    variants = variants_of([MM], ("float16",), os.environ)
-    (variant,) = variants.to_run()
+    variant = in_dtype(MM, "float16")
+    variants = Variants({config_key(MM): {"float16": variant}})
+    assert variants.in_dtypes() == {"float16": [variant]}
     (found,) = variants.of(MM, {config_key(MM): base, config_key(variant): half})
-    assert (found.error, found.base_error, found.speedup) == expected
+    assert (found.error, found.base_error, found.overflows, found.speedup) == expected
+
+
+def test_an_overflow_that_the_cpu_has_too_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = in_dtype(MM, "float16")
+    large = drawn(schema_of(MM.op), MM, 0)
+    for tensor in large.tensors:
+        tensor.copy_(torch.eye(4) * 1000)  # a diagonal of 10⁶, beyond float16's 65504
+    monkeypatch.setattr(precision, "drawn", lambda *_: large)
+    found = precision.precision_of(CpuDevice(), half, "float16", 0)
+    assert found == precision.Precision(error=0.0, base_error=0.0, overflows=4, elements=16)
+
+
+def test_random_values_are_not_compared() -> None:
+    dropout = OpCall(
+        op="aten::native_dropout",
+        phase="forward",
+        inputs=(spec("input", "float16"),),
+        attributes={"p": 0.5, "train": True},
+    )
+    assert precision.precision_of(CpuDevice(), dropout, "float16", 0) is None

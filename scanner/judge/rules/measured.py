@@ -35,6 +35,8 @@ class VariantCase:
     base_status: Status
     """Of the configuration itself."""
     reason: str
+    overflows: int = 0
+    """Elements that are infinite or NaN in this dtype alone."""
 
 
 def _on_cpu(case: MeasuredCase) -> str:
@@ -168,21 +170,27 @@ def autocast_variant_fails(case: VariantCase) -> Advice | None:
     With `--autocast` opscan also runs the ops that autocast casts, with their float32 tensors in
     that dtype, and judges them as it judges the model's own: against the CPU in the same dtype and
     in double precision. Which ops these are is asked of the installed torch. The model itself does
-    not run them so far, hence a warning.
+    not run them so far, hence a warning. A result that overflows in this dtype alone is reported
+    too, although that is no fault of the device.
 
     ## What to do
 
     Use the other half-precision dtype if that one passes, or keep this part out of autocast:
     `with torch.autocast("mps", enabled=False):`.
     """
+    remedy = (
+        f'Keep this line out of autocast to {case.dtype}: torch.autocast("mps", enabled=False).'
+    )
     if case.status not in {"wrong", "nan", "unsupported", "crash"}:
-        return None
+        if not case.overflows:
+            return None
+        what = f"{case.overflows:,} elements are infinite or NaN, which they are not in float32"
+        return Advice(message=f"{case.op} overflows in {case.dtype}: {what}", remedy=remedy)
     beside = "" if case.base_status == case.status else f" (in float32: {case.base_status})"
     what = f"{case.op} in {case.dtype} on {case.device} is {case.status}{beside}"
     return Advice(
         message=f"{what}: {case.reason}",
-        remedy=f"Keep this line out of autocast to {case.dtype}: "
-        'torch.autocast("mps", enabled=False).',
+        remedy=remedy,
     )
 
 
