@@ -17,6 +17,7 @@ from scanner.sim.metal.context import Context
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import heap_region
 from scanner.sim.objc import foundation
+from scanner.sim.objc.compiled import compiled_classes
 from scanner.sim.objc.runtime import Runtime
 from scanner.sim.osenv import accelerate, ctype, dyld, hardware, libc, libm, stdio
 
@@ -94,6 +95,8 @@ def serve(
     memory = heap_region(machine.space.device)
     context = Context(cpu, runtime, recorder, memory, gpu, macos, bundled)
     foundation.install(runtime, macos)
+    for address, kind in compiled_classes(machine.space.memory, libraries):
+        runtime.define_at(kind, address)
     cpu.handlers = {
         **libc.imports(console, {}, imports.allocate),
         **libm.imports(),

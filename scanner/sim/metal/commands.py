@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scanner.sim.executors import Launch
 from scanner.sim.metal.context import Context
+from scanner.sim.objc.blocks import copied
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Class, Object, Result, class_method, method
 from scanner.sim.trace import Binding
@@ -90,7 +91,7 @@ class CommandBuffer(Object):
     @method("addCompletedHandler:", "addScheduledHandler:")
     def handler(self, message: Message) -> Result:
         """A block to call later."""
-        self._handlers.append(_copied(message))
+        self._handlers.append(copied(message.cpu, message.runtime.allocate, message.word(0)))
 
     @method("status")
     def status(self, message: Message) -> Result:
@@ -115,16 +116,6 @@ class CommandBuffer(Object):
     @method("encodeWaitForEvent:value:", "setLabel:", "pushDebugGroup:", "popDebugGroup", "enqueue")
     def nothing(self, message: Message) -> Result:
         """Changes nothing that can be seen."""
-
-
-def _copied(message: Message) -> int:
-    """A block that outlives the caller's frame: the literal is copied out of the stack."""
-    block = message.word(0)
-    descriptor = message.cpu.memory.u64(block + 24)
-    size = message.cpu.memory.u64(descriptor + 8)
-    kept = message.runtime.allocate(size)
-    message.cpu.memory.write(kept, message.cpu.memory.read(block, size))
-    return kept
 
 
 class ComputeEncoder(Object):

@@ -1,4 +1,4 @@
-"""Objects that the compiler laid out in a library: string, number and array literals."""
+"""Objects that the compiler laid out: string, number and array literals, and blocks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable
 
 from scanner.sim.machine.memory import Memory
+from scanner.sim.objc.blocks import Block
 from scanner.sim.objc.collections import NSArray, NSDictionary
 from scanner.sim.objc.methods import Object
 from scanner.sim.objc.numbers import NSNumber
@@ -14,7 +15,11 @@ from scanner.sim.objc.strings import NSString
 __all__ = ["CLASSES", "SINGLETONS", "read"]
 
 _UTF16 = 0x10
-CLASSES = {"___CFConstantStringClassReference": "CFConstantString"}
+CLASSES = {
+    "___CFConstantStringClassReference": "CFConstantString",
+    "__NSConcreteStackBlock": "Block",
+    "__NSConcreteGlobalBlock": "Block",
+}
 """Imported data that serve as the class of literals."""
 SINGLETONS: dict[str, Callable[[], Object]] = {
     "___NSArray0__struct": NSArray,
@@ -27,6 +32,8 @@ def read(memory: Memory, kind: str, address: int) -> Object | None:
     """The literal of a class (by name) at an address; None for another class."""
     if kind == "CFConstantString":
         return _string(memory, address)
+    if kind == "Block":
+        return Block()
     if kind == "NSConstantIntegerNumber":
         return NSNumber(int.from_bytes(memory.read(address + 16, 8), "little", signed=True))
     if kind == "NSConstantDoubleNumber":

@@ -63,6 +63,11 @@ class Runtime:
         """Asks `find` for classes that are met for the first time."""
         self._pool.append(find)
 
+    def define_at(self, kind: Class, address: int) -> None:
+        """Introduces a class that lies in a library."""
+        self._classes[kind.name] = kind
+        self._place(kind, address)
+
     def adopt(self, thing: _O) -> _O:
         """Gives an object an address."""
         if not thing.address:
