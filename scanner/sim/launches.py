@@ -10,6 +10,7 @@ from scanner.sim.machine.memory import Region
 from scanner.sim.prepare.prepared import Prepared
 from scanner.sim.shaders import executor as shaders
 from scanner.sim.shaders import results
+from scanner.sim.shaders.functions.interface import Direction
 from scanner.sim.shaders.memory import SharedRegion
 from scanner.sim.shaders.protocol import Description
 
@@ -19,10 +20,19 @@ __all__ = ["Shaders"]
 class Shaders:
     """Runs kernels of the bundled libraries; refuses those compiled at run time.
 
-    One executor a library, started when first needed.
+    One executor a library, started when first needed. `direction` says where in their error
+    approximate functions end; it holds from the next launch on.
     """
 
-    def __init__(self, prepared: Prepared, region: Region, cache: Path, workers: int = 1) -> None:
+    def __init__(
+        self,
+        prepared: Prepared,
+        region: Region,
+        cache: Path,
+        workers: int = 1,
+        direction: Direction = "nearest",
+    ) -> None:
+        self.direction: Direction = direction
         self._prepared = prepared
         self._region = SharedRegion(region.descriptor, region.host, region.size)
         self._cache = cache
@@ -41,7 +51,7 @@ class Shaders:
             return PipelineLimits()
         description = self._executor(kernel.library).describe(kernel.name)
         if isinstance(description, Description):
-            return PipelineLimits(getattr(description, "max_threads", None))
+            return PipelineLimits(description.max_threads or None, description.static_memory)
         return PipelineLimits()
 
     def run(self, launch: executors.Launch) -> Answer:
@@ -67,7 +77,9 @@ class Shaders:
                 regions=[self._region],
                 workers=self._workers,
             )
-        return self._executors[library]
+        executor = self._executors[library]
+        executor.direction = self.direction
+        return executor
 
 
 def _traced(launch: executors.Launch) -> trace.Launch:

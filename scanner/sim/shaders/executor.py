@@ -68,9 +68,10 @@ class Executor:
     """Runs launches; each outcome is a value, and no shader can hurt this process.
 
     `regions` are the memory that buffers usually lie in; what lies elsewhere in this process is
-    copied there and back. `direction` moves approximate functions to the end of their error;
-    `seconds` is the processor time of one launch. The first executor of a cache folder builds the
-    run-time library, which takes seconds.
+    copied there and back. `direction` says where in their error approximate functions end, and may
+    be changed between launches (`directions("worst")` are those to try); `seconds` is the processor
+    time of one launch. The first executor of a cache folder builds the run-time library, which
+    takes seconds.
 
     Raises UsageError where zig is missing, DataError where the section is not a Metal library.
     """
@@ -93,12 +94,13 @@ class Executor:
         runtime = library_path(cache)
         self._staging = create_region(_STAGING)
         self._regions = [*regions, self._staging]
-        self._seconds, self._direction, self._check = seconds, direction, check
+        self.direction = direction
+        self._seconds, self._check = seconds, check
         told = tuple(RegionInfo(r.descriptor, r.address, r.size) for r in regions)
         staging = RegionInfo(self._staging.descriptor, 0, self._staging.size)
         setup = Setup(str(section), str(at), str(cache / "kernels"), str(runtime), (*told, staging))
         self._clients = [Client(setup) for _ in range(max(1, workers))]
-        self._known: dict[tuple[str, bool], Description | NotExecutable] = {}
+        self._known: dict[tuple[str, Options], Description | NotExecutable] = {}
 
     def __enter__(self) -> Executor:
         return self
@@ -119,7 +121,7 @@ class Executor:
 
     def describe(self, kernel: str) -> Description | NotExecutable:
         """How a kernel is called, or why it cannot be."""
-        return self._description(kernel, Options(self._check, self._direction))
+        return self._description(kernel, Options(self._check, self.direction))
 
     def run(self, launch: Launch) -> Outcome:
         """Runs one launch to its end; results are in the bound buffers when it returns."""
@@ -132,14 +134,14 @@ class Executor:
         if not all(group) or group[0] * group[1] * group[2] > _MAX_THREADS:
             return NotExecutable(f"a threadgroup of {group} threads is not allowed")
         threads = grid[0] * grid[1] * grid[2]
-        options = Options(self._check, self._direction, threads >= _OPTIMISE_FROM)
+        options = Options(self._check, self.direction, threads >= _OPTIMISE_FROM)
         known = self._description(launch.kernel, options)
         if isinstance(known, NotExecutable):
             return known
         return self._run(launch, known, options, grid)
 
     def _description(self, kernel: str, options: Options) -> Description | NotExecutable:
-        key = kernel, options.optimise
+        key = kernel, options
         if key not in self._known:
             reply = self._ask(Describe(kernel, options))
             if isinstance(reply, WorkerLostError):

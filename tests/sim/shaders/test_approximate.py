@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from scanner.sim.shaders.compiler import Options
-from scanner.sim.shaders.functions.interface import Direction
+from scanner.sim.shaders.functions.interface import Direction, directions
 from scanner.sim.shaders.functions.table import classify
 from tests.sim.shaders.air import Array, apply
 
@@ -107,3 +108,35 @@ def test_every_approximate_family_has_a_bound() -> None:
         assert family.kind == "approximate"
         assert family.bound is not None
         assert 1 <= family.bound.ulps <= 16
+
+
+def test_the_last_bit_chooses_the_direction(runtime: Path) -> None:
+    """`odd` and `even` are each other's opposite, and both directions occur."""
+    given = np.linspace(0.1, 0.9, 64, dtype=np.float32)
+    types, full = ("float", "float"), "air.exp.f32"
+    nearest = apply(runtime, full, types, [given], np.float32)
+    odd = steps(apply(runtime, full, types, [given], np.float32, Options(direction="odd")), nearest)
+    even = steps(
+        apply(runtime, full, types, [given], np.float32, Options(direction="even")), nearest
+    )
+    last = nearest.view(np.int32) & 1
+    assert (odd == np.where(last, 4, -4)).all()
+    assert (even == -odd).all()
+    assert 0 < last.sum() < len(last)
+
+
+@pytest.mark.parametrize(("direction", "sign"), [("up", 1), ("down", -1)])
+def test_fast_tanh_loses_small_results(runtime: Path, direction: Direction, sign: int) -> None:
+    """exp(2x) - 1 next to x = 0 keeps no more than 2^-22."""
+    given = np.array([1e-9, 0.0, -1e-9, 20.0], np.float32)
+    options = Options(direction=direction)
+    types = ("float", "float")
+    got = apply(runtime, "air.fast_tanh.f32", types, [given], np.float32, options)
+    assert got[1] == 0
+    np.testing.assert_allclose(got[[0, 2]], sign * 2.0**-22, rtol=0.01)
+    assert got[3] <= 1
+
+
+def test_worst_looks_in_all_directions() -> None:
+    assert directions("nearest") == ("nearest",)
+    assert set(directions("worst")) == set(get_args(Direction)) - {"nearest"}

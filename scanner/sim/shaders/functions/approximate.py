@@ -1,7 +1,8 @@
 """Functions that a GPU only approximates: computed in double, rounded once, then moved on demand.
 
-Nearest is what an ideal device would return. `up` and `down` are the ends of the error that the
-Metal specification allows, to see whether a verdict depends on it.
+Nearest is what an ideal device would return. The other directions end where the error that the
+Metal specification allows ends, to see whether a verdict depends on it. Fast variants that the
+specification gives as formulas have the bound that follows from the formula.
 """
 
 from __future__ import annotations
@@ -28,26 +29,36 @@ _PRECISE_TO_ONE = {"cos": 4, "cospi": 4, "sin": 4, "sinpi": 4, "tanh": 5}
 _INFINITY = {16: "31744", 32: "2139095040"}
 
 
+_UP = {"up": "xor i1 true, false", "down": "xor i1 true, true",
+       "odd": "xor i1 %last, false", "even": "xor i1 %last, true"}  # fmt: skip
+
+
+def _count(kind: str, bound: Bound) -> tuple[str, tuple[str, ...]]:
+    """LLVM lines that compute %ulps."""
+    w = bits(kind)
+    if not bound.per_argument:
+        return f"  %ulps = add i{w} 0, {bound.ulps}\n", ()
+    return (
+        f"  %scaled = fmul double %aw, {bound.per_argument}\n"
+        "  %size = call double @llvm.fabs.f64(double %scaled)\n"
+        f"  %steps = call i{w} @llvm.fptosi.sat.i{w}.f64(double %size)\n"
+        f"  %ulps = add i{w} %steps, {bound.ulps}\n",
+        (
+            "declare double @llvm.fabs.f64(double)",
+            f"declare i{w} @llvm.fptosi.sat.i{w}.f64(double)",
+        ),
+    )
+
+
 def _shift(kind: str, direction: Direction, bound: Bound) -> tuple[str, tuple[str, ...]]:
     """LLVM lines from %n, the nearest value, to %m, the end of the allowed error."""
     w, sign = bits(kind), 1 << (bits(kind) - 1)
-    count = f"  %ulps = add i{w} 0, {bound.ulps}\n"
-    needs: tuple[str, ...] = ()
-    if bound.per_argument:
-        count = (
-            f"  %scaled = fmul double %aw, {bound.per_argument}\n"
-            "  %size = call double @llvm.fabs.f64(double %scaled)\n"
-            f"  %steps = call i{w} @llvm.fptosi.sat.i{w}.f64(double %size)\n"
-            f"  %ulps = add i{w} %steps, {bound.ulps}\n"
-        )
-        needs = (
-            "declare double @llvm.fabs.f64(double)",
-            f"declare i{w} @llvm.fptosi.sat.i{w}.f64(double)",
-        )
-    grow = "sge" if direction == "up" else "slt"
+    count, needs = _count(kind, bound)
     text = (
         f"{count}  %bits = bitcast {kind} %n to i{w}\n  %mag = and i{w} %bits, {sign - 1}\n"
-        f"  %sign = and i{w} %bits, {-sign}\n  %away = icmp {grow} i{w} %bits, 0\n"
+        f"  %sign = and i{w} %bits, {-sign}\n  %last = trunc i{w} %bits to i1\n"
+        f"  %up = {_UP[direction]}\n  %negative = icmp slt i{w} %bits, 0\n"
+        "  %away = xor i1 %up, %negative\n"
         f"  %more = add i{w} %mag, %ulps\n"
         f"  %big = call i{w} @llvm.umin.i{w}(i{w} %more, i{w} {_INFINITY[w]})\n"
         f"  %small = call i{w} @llvm.usub.sat.i{w}(i{w} %mag, i{w} %ulps)\n"
@@ -55,10 +66,20 @@ def _shift(kind: str, direction: Direction, bound: Bound) -> tuple[str, tuple[st
         f"  %fixed0 = icmp eq i{w} %mag, 0\n  %fixed1 = icmp uge i{w} %mag, {_INFINITY[w]}\n"
         f"  %fixed = or i1 %fixed0, %fixed1\n"
         f"  %new = select i1 %fixed, i{w} %mag, i{w} %moved\n  %both = or i{w} %new, %sign\n"
-        f"  %m = bitcast i{w} %both to {kind}\n"
+        f"  %f = bitcast i{w} %both to {kind}\n{_add(kind, bound.absolute)}"
     )
     needs += tuple(f"declare i{w} @llvm.{f}.i{w}(i{w}, i{w})" for f in ("umin", "usub.sat"))
     return text, needs
+
+
+def _add(kind: str, absolute: float) -> str:
+    """LLVM lines from %f to %m, `absolute` further in the same direction."""
+    return (
+        f"  %delta = select i1 %up, double {absolute}, double -{absolute}\n"
+        f"  %fw = fpext {kind} %f to double\n  %fm = fadd double %fw, %delta\n"
+        f"  %fn = fptrunc double %fm to {kind}\n"
+        f"  %m = select i1 %fixed, {kind} %f, {kind} %fn\n"
+    )
 
 
 def _limit(kind: str, limit: float) -> str:
@@ -140,8 +161,12 @@ FAMILIES = (
     _family("|".join(_PRECISE_TO_ONE), "f16", Bound(1, limit=1.0)),
     _sincos_family("f32", Bound(4, limit=1.0)),
     _sincos_family("f16", Bound(1, limit=1.0)),
-    _family("fast_exp|fast_exp2|fast_exp10", "f32", Bound(3, per_argument=2.0)),
-    _family("fast_tanh", "f32", Bound(5, limit=1.0)),
-    _family("fast_(acos|asin|atan|acosh|asinh|atanh|atan2)", "f32", Bound(5)),
+    _family("fast_exp|fast_exp2", "f32", Bound(3, per_argument=2.0)),
+    # exp2(x log2(10)): 3 + floor(2 * 3.33 |x|), and the product's rounding moves it by 1.15 |x|.
+    _family("fast_exp10", "f32", Bound(3, per_argument=8.0)),
+    # (t - 1) / (t + 1), t = exp(2x): t errs by 3 + 4|x| units, of which (1 - tanh^2) / 2 arrive,
+    # less than 2^-22 for any x; sum and difference take a unit and the division 2.5.
+    _family("fast_tanh", "f32", Bound(4, absolute=2.0**-22, limit=1.0)),
+    _family("fast_(acos|asin|atan)", "f32", Bound(5)),
     _family("fast_rsqrt", "f32", Bound(2)),
 )

@@ -7,27 +7,55 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["Body", "Bound", "Direction", "External", "Family", "Kind", "Lower"]
+__all__ = [
+    "Body",
+    "Bound",
+    "Direction",
+    "External",
+    "Family",
+    "Kind",
+    "Lower",
+    "Ulp",
+    "directions",
+]
 
 Kind = Literal["exact", "ieee", "approximate", "cooperative", "unsupported"]
 """exact: one possible result (integers, selections, bits). ieee: correctly rounded.
 approximate: within a bound that the Metal specification gives. cooperative: needs the other
 threads of a simdgroup or threadgroup. unsupported: cannot be run here."""
 
-Direction = Literal["nearest", "up", "down"]
-"""Where in the allowed error approximate functions end: the nearest value, or an end of it."""
+Direction = Literal["nearest", "up", "down", "odd", "even"]
+"""Where in the allowed error approximate functions end: the nearest value, or an end of it.
+
+`odd` ends above the nearest value where that value's last bit is set and below it elsewhere, `even`
+the other way round: a choice for each value that repeats, for errors that `up` and `down` cancel.
+"""
+
+Ulp = Literal["nearest", "worst"]
+"""How much of the allowed error is looked at."""
+
+
+def directions(ulp: Ulp) -> tuple[Direction, ...]:
+    """The directions in which a call is to be run.
+
+    Sums see most of the error when all terms err alike, differences and quotients when
+    neighbours err in opposite ways.
+    """
+    return ("nearest",) if ulp == "nearest" else ("up", "down", "odd", "even")
 
 
 @dataclass(frozen=True)
 class Bound:
     """Allowed error of an approximate function, in units in the last place.
 
-    It is `ulps + floor(|per_argument * x|)`. Source: Metal Shading Language Specification,
-    "Relative Error as ULPs" (precise, fast and half-precision tables).
+    It is `ulps + floor(|per_argument * x|)`, and `absolute` besides. Source: Metal Shading Language
+    Specification, "Relative Error as ULPs" (precise, fast and half-precision tables).
     """
 
     ulps: int
     per_argument: float = 0.0
+    absolute: float = 0.0
+    """Error that does not shrink with the result."""
     limit: float | None = None
     """The function's own range: no implementation returns a magnitude above it."""
 
