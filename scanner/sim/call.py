@@ -44,6 +44,8 @@ class Call(msgspec.Struct, frozen=True):
     warnings: tuple[str, ...] = ()
     findings: tuple[str, ...] = ()
     """What the executors found wrong: accesses out of bounds, …"""
+    notes: tuple[str, ...] = ()
+    """Accesses past a tensor's end that stayed inside its allocation: no fault on a Mac."""
     runs: tuple[recording.GraphRun | recording.KernelRun, ...] = ()
     """Graphs and kernels as they were handed to the executor."""
     fallbacks: tuple[str, ...] = ()

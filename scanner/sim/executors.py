@@ -33,6 +33,8 @@ class Done(msgspec.Struct, frozen=True):
 
     findings: tuple[str, ...] = ()
     """What went wrong on the way: `writes 4 bytes past buffer 0`, …"""
+    notes: tuple[str, ...] = ()
+    """What went well only because a buffer is longer than what was asked for."""
 
 
 class NotExecutable(msgspec.Struct, frozen=True):

@@ -51,15 +51,17 @@ def open(
     gpu: str | Gpu = "M2",
     shaders: Callable[[Region], ShaderExecutor] | None = None,
     graphs: GraphExecutor | None = None,
+    fallback: bool = False,
 ) -> Session:
     """Starts a process of a prepared release, in well under two seconds.
 
-    Without executors nothing is executed, and calls that need it are *unknown*. Raises UsageError
-    for a macOS version or chip that is not understood.
+    Without executors nothing is executed, and calls that need it are *unknown*. `fallback` stands
+    for `PYTORCH_ENABLE_MPS_FALLBACK=1`. Raises UsageError for a macOS version or chip that is not
+    understood, PrepareError where a release was prepared before `fallback` could be had.
     """
     from scanner.sim.session import Session
 
-    return Session(prepared, macos_version(macos), known_gpu(gpu), shaders, graphs)
+    return Session(prepared, macos_version(macos), known_gpu(gpu), shaders, graphs, fallback=fallback)
 
 
 def macos_version(text: str) -> tuple[int, int]:

@@ -64,9 +64,8 @@ class Shaders:
         outcome = self._executor(kernel.library).run(_traced(launch))
         if isinstance(outcome, results.NotExecutable):
             return NotExecutable(outcome.reason)
-        if isinstance(outcome, results.Findings):
-            return executors.Done(tuple(str(finding) for finding in outcome.findings))
-        return executors.Done()
+        findings = outcome.findings if isinstance(outcome, results.Findings) else ()
+        return executors.Done(tuple(map(str, findings)), tuple(map(str, outcome.notes)))
 
     def _executor(self, library: str) -> shaders.Executor:
         if library not in self._executors:

@@ -86,8 +86,9 @@ def serve(
     gpu: Gpu,
     shaders: ShaderExecutor,
     graphs: GraphExecutor,
+    environment: Mapping[str, str] | None = None,
 ) -> Services:
-    """Puts new services in charge of a machine."""
+    """Puts new services in charge of a machine; `environment` is what `getenv` knows."""
     cpu, imports = machine.cpu, machine.imports
     console = stdio.Console()
     runtime = Runtime(machine.space.memory, imports.data, imports.allocate)
@@ -98,7 +99,7 @@ def serve(
     for address, kind in compiled_classes(machine.space.memory, libraries):
         runtime.define_at(kind, address)
     cpu.handlers = {
-        **libc.imports(console, {}, imports.allocate),
+        **libc.imports(console, dict(environment or {}), imports.allocate),
         **libm.imports(),
         **dyld.imports(libraries, imports.allocate),
         **hardware.imports(gpu, macos),

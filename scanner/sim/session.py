@@ -11,6 +11,7 @@ import msgspec
 
 from scanner.sim import process, trace
 from scanner.sim.call import Call, SimTensor
+from scanner.sim.catch_all import FALLBACK, enable_fallback
 from scanner.sim.entry import ArgumentError, Description, EntryPoints, Raised
 from scanner.sim.executors import GraphExecutor, NoGraphs, NoShaders, ShaderExecutor
 from scanner.sim.gpu import Gpu
@@ -20,6 +21,7 @@ from scanner.sim.machine.imports import Imports
 from scanner.sim.machine.memory import Memory, Region
 from scanner.sim.prepare.prepared import Prepared
 from scanner.sim.values import Arena, Argument, HostTensor, from_torch
+from scanner.sim.watches import Watches
 
 __all__ = ["Session"]
 
@@ -44,14 +46,17 @@ class Session:
         shaders: Callable[[Region], ShaderExecutor] | None = None,
         graphs: GraphExecutor | None = None,
         blocks: int = DEFAULT_BLOCKS,
+        fallback: bool = False,
     ) -> None:
         """`shaders` makes an executor that knows the region in which all buffers lie.
 
-        `blocks` is how many basic blocks of emulated code a call may run.
+        `blocks` is how many basic blocks of emulated code a call may run; `fallback` stands for
+        `PYTORCH_ENABLE_MPS_FALLBACK=1`. Raises PrepareError where the snapshot is too old for it.
         """
         self.prepared = prepared
         self.macos = macos
         self.gpu = gpu or Gpu()
+        self.fallback = fallback
         self.epoch = 0
         self._memory = Memory()
         self._machine = self._load()
@@ -62,8 +67,11 @@ class Session:
         self._schemas: dict[str, list[Argument] | None] = {}
         self._alive: weakref.WeakSet[SimTensor] = weakref.WeakSet()
         self._dead: list[tuple[int, int]] = []
+        symbols = prepared.manifest.symbols
+        self._watches = Watches(
+            self._machine.cpu, symbols, lambda: self._services.recorder.fallback()
+        )
         self._start()
-        self._watch_fallback()
 
     def close(self) -> None:
         """Ends the executor and gives all memory back."""
@@ -83,6 +91,7 @@ class Session:
         self._memory.discard(self._machine.space.device)
         self.epoch += 1
         self._dead.clear()
+        self._watches.restart()
         self._start()
 
     @property
@@ -187,16 +196,15 @@ class Session:
             self.gpu,
             self._shaders,
             self._graphs,
+            FALLBACK if self.fallback else {},
         )
+        self._services.context.requested = self._watches.requested
+        if self.fallback:
+            enable_fallback(self._memory, self.prepared)
         heap_end = manifest.symbols["_opscan_heap_end"]
         self._memory.set_u64(heap_end, self._machine.space.heap.end)
         arena = Arena(self._memory, imports.allocate(_ARENA), _ARENA)
         self._entries = EntryPoints(self._machine.cpu, manifest.symbols, arena)
-
-    def _watch_fallback(self) -> None:
-        address = self.prepared.manifest.symbols.get("mps_fallback")
-        if address is not None:
-            self._machine.cpu.watch(address, lambda: self._services.recorder.fallback())
 
     def _describe(self, tensor: SimTensor) -> Description:
         try:
@@ -233,6 +241,7 @@ class Session:
             raise ArgumentError(f"{op} takes no {', '.join(surplus) or 'so many arguments'}")
         uploaded = {name: self._uploaded(value) for name, value in given.items()}
         self._services.recorder.begin()
+        self._watches.begin()
         try:
             outputs = self._entries.call(op, schema, uploaded, self)
         except Raised as error:
@@ -251,7 +260,8 @@ class Session:
         if recorder.refused or not error.kind:
             reason = f"not executable: {recorder.refused[0]}" if recorder.refused else error.text
             return self._observed("unknown", recorder.path(), message=reason, error=error.kind)
-        return self._observed("raises", "raises", message=error.text, error=error.kind)
+        kind = self._watches.python_class(error.kind)
+        return self._observed("raises", "raises", message=error.text, error=kind)
 
     def _returned(self, outputs: tuple[Any, ...]) -> Call:
         recorder = self._services.recorder
@@ -274,6 +284,7 @@ class Session:
             events=tuple(recorder.events),
             warnings=tuple(recorder.warnings),
             findings=tuple(recorder.findings),
+            notes=tuple(recorder.notes),
             runs=tuple(recorder.runs),
             fallbacks=tuple(recorder.fallbacks),
             routines=tuple(recorder.routines),

@@ -46,6 +46,8 @@ class Binding(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes that may be touched from `address` on; for threadgroup memory its size."""
     before: int = 0
     """Bytes of the same buffer that lie before `address`: negative strides reach them."""
+    slack: int = 0
+    """The last bytes of `length` that nobody asked for: the allocator rounded the buffer up."""
 
 
 class Launch(_Event, frozen=True, kw_only=True, tag="launch"):

@@ -102,6 +102,21 @@ def test_a_launch_has_its_arguments_and_host_addresses(objects: Objects) -> None
     assert event.bindings == launch.bindings
 
 
+def test_what_the_allocator_added_to_a_buffer_is_its_slack(objects: Objects) -> None:
+    """300 bytes were asked for; at offset 400 everything that is left is slack."""
+    data = buffer(objects, 512)
+    objects.context.requested = {data.address: 300}.get
+    encoder = objects.send(command_buffer(objects), "computeCommandEncoder")
+    objects.send(encoder, "setComputePipelineState:", pipeline(objects, "one"))
+    for index, offset in enumerate((0, 64, 400)):
+        objects.send(encoder, "setBuffer:offset:atIndex:", data, offset, index)
+    objects.send(encoder, "setBuffer:offset:atIndex:", buffer(objects, 16), 0, 3)
+    size = objects.bench.words(1, 1, 1)
+    objects.send(encoder, "dispatchThreads:threadsPerThreadgroup:", size, size)
+    (launch,) = objects.executor.launches
+    assert [binding.slack for binding in launch.bindings] == [212, 212, 112, 0]
+
+
 def test_bindings_stay_for_the_next_launch(objects: Objects) -> None:
     encoder = objects.send(command_buffer(objects), "computeCommandEncoder")
     objects.send(encoder, "setComputePipelineState:", pipeline(objects, "one"))
@@ -120,12 +135,16 @@ def test_what_is_refused_and_what_is_found_is_kept(objects: Objects) -> None:
     encoder = objects.send(command_buffer(objects), "computeCommandEncoder")
     objects.send(encoder, "setComputePipelineState:", pipeline(objects, "one"))
     size = objects.bench.words(1, 1, 1)
-    objects.executor.answer = NotExecutable("a reason")
-    objects.send(encoder, "dispatchThreads:threadsPerThreadgroup:", size, size)
-    objects.executor.answer = Done(("wrote past the end",))
-    objects.send(encoder, "dispatchThreads:threadsPerThreadgroup:", size, size)
+    for answer in (
+        Done(("wrote past the end",), ("read in the slack",)),
+        NotExecutable("a reason"),
+        Done(("follows from what did not run",)),
+    ):
+        objects.executor.answer = answer
+        objects.send(encoder, "dispatchThreads:threadsPerThreadgroup:", size, size)
     assert objects.recorder.refused == ["a reason"]
     assert objects.recorder.findings == ["wrote past the end"]
+    assert objects.recorder.notes == ["read in the slack"]
 
 
 @pytest.mark.parametrize(("own", "expected"), [(None, 1024), (256, 256), (4096, 1024)])

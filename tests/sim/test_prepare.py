@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import os
 import struct
 import subprocess
 import sys
@@ -18,6 +20,10 @@ from scanner.sim.prepare.prepared import FORMAT, MANIFEST, Library, Manifest, Pa
 NATIVE = "0123456789abcdef"
 
 
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
 def manifest(folder: Path, **changed: Any) -> Manifest:
     """A manifest with one part and one Metal library, and their files."""
     (folder / "heap.mem").write_bytes(b"content")
@@ -28,9 +34,11 @@ def manifest(folder: Path, **changed: Any) -> Manifest:
         wheel="torch-9.9.9.whl",
         wheel_sha256="00",
         native=NATIVE,
-        parts=(Part("heap", "heap.mem", 0x1000, 0x4000, 7, "00"),),
+        parts=(Part("heap", "heap.mem", 0x1000, 0x4000, 7, digest(b"content")),),
         libraries=(),
-        bundled=(Library("metal_basic", 0x5000, 4, "metal_basic.metallib", ("erf",)),),
+        bundled=(
+            Library("metal_basic", 0x5000, 4, "metal_basic.metallib", ("erf",), digest(b"MTLB")),
+        ),
         functions={"_malloc": 0x10},
         data={},
         data_used=64,
@@ -75,6 +83,39 @@ def test_files_that_are_cut_short_or_missing_are_named(tmp_path: Path, name: str
     file.unlink()
     with pytest.raises(PrepareError, match="damaged"):
         load(tmp_path, NATIVE)
+
+
+@pytest.mark.parametrize("name", ["heap.mem", "metal_basic.metallib"])
+def test_files_of_another_content_are_named(tmp_path: Path, name: str) -> None:
+    """Also after they were found right once, as long as their time says that they changed."""
+    manifest(tmp_path)
+    assert load(tmp_path, NATIVE) is not None
+    file = tmp_path / name
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    os.utime(file, ns=(1, 1))
+    with pytest.raises(PrepareError, match=rf"damaged: {name}"):
+        load(tmp_path, NATIVE)
+
+
+def test_contents_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest(tmp_path)
+    assert load(tmp_path, NATIVE) is not None
+
+    def unread(*_: object) -> None:
+        raise AssertionError("the files were read again")
+
+    monkeypatch.setattr(wheel, "digest", unread)
+    assert load(tmp_path, NATIVE) is not None
+    (tmp_path / "verified.json").write_bytes(b"{")
+    with pytest.raises(AssertionError):
+        load(tmp_path, NATIVE)
+
+
+def test_manifests_without_digests_of_libraries_are_used(tmp_path: Path) -> None:
+    made = manifest(tmp_path)
+    library = msgspec.structs.replace(made.bundled[0], sha256="")
+    manifest(tmp_path, bundled=(library,))
+    assert load(tmp_path, NATIVE) is not None
 
 
 def test_removing_and_listing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -161,3 +161,29 @@ def test_another_system_takes_another_path(session: Session) -> None:
 @pytest.mark.parametrize(("text", "version"), [("15.5", (15, 5)), ("26", (26, 0))])
 def test_versions_of_macos(text: str, version: tuple[int, int]) -> None:
     assert host.macos_version(text) == version
+
+
+def test_the_class_of_an_exception_of_linear_algebra(session: Session) -> None:
+    info = HostTensor("int32", (), (), 0, struct.pack("<i", 1), device="cpu")
+    call = session.call("aten::_linalg_check_errors", (info, "linalg.inv"), {"is_matrix": True})
+    assert (call.outcome, call.error) == ("raises", "LinAlgError")
+    assert "diagonal element 1 is zero" in call.message
+
+
+def test_buffers_know_what_was_asked_for(session: Session) -> None:
+    call = session.call("aten::sin", (floats(1, 2, 3),))
+    (launch,) = (event for event in call.events if isinstance(event, trace.Launch))
+    slacks = {(b.length, b.slack) for b in launch.bindings if b.kind == "buffer"}
+    assert slacks == {(256, 244)}
+
+
+def test_with_the_fallback_variable_an_operator_without_a_kernel_runs_on_the_cpu(
+    session: Session,
+) -> None:
+    square = floats(1, 0, 0, 1, shape=(2, 2))
+    assert session.call("aten::linalg_qr", (square,)).outcome == "raises"
+    with host.open(session.prepared, fallback=True) as falling:
+        for _ in range(2):
+            call = falling.call("aten::linalg_qr", (square,))
+            assert (call.outcome, call.fallbacks) == ("fallback", ("aten::linalg_qr.out",))
+            falling.restart()

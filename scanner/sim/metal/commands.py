@@ -147,8 +147,16 @@ class ComputeEncoder(Object):
             return
         address = self._context.cpu.memory.host(buffer.contents_at) + offset
         length = buffer.size - offset
+        slack = min(self._context.slack(buffer), length)
         self._bind(
-            Binding(index=index, kind="buffer", address=address, length=length, before=offset)
+            Binding(
+                index=index,
+                kind="buffer",
+                address=address,
+                length=length,
+                before=offset,
+                slack=slack,
+            )
         )
 
     @method("setBufferOffset:atIndex:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from scanner.sim.gpu import Gpu
@@ -27,6 +28,8 @@ class Context:
     gpu: Gpu
     macos: tuple[int, int]
     libraries: tuple[BundledLibrary, ...]
+    requested: Callable[[int], int | None] = lambda buffer: None
+    """Bytes that were asked for when a buffer object was allocated; None where unknown."""
 
     def take(self, size: int) -> int:
         """Address of device memory; Fault beyond what the simulator allows.
@@ -43,6 +46,11 @@ class Context:
         address = self.take(size)
         self.recorder.allocate(size)
         return MTLBuffer(address, size, self._give_back)
+
+    def slack(self, buffer: MTLBuffer) -> int:
+        """Bytes at a buffer's end that nobody asked for."""
+        asked = self.requested(buffer.address)
+        return 0 if asked is None else max(buffer.size - asked, 0)
 
     def scratch(self, data: bytes) -> int:
         """Address of a copy of argument bytes; not traced as an allocation."""

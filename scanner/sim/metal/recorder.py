@@ -32,6 +32,7 @@ class Recorder:
         self.refused: list[str] = []
         """Why something was not executed."""
         self.findings: list[str] = []
+        self.notes: list[str] = []
         self.warnings: list[str] = []
         self.fallbacks: list[str] = []
         """Operators that were handed to the CPU."""
@@ -46,6 +47,7 @@ class Recorder:
         for kept in (self.events, self.refused, self.findings, self.warnings, self.fallbacks):
             kept.clear()
         self.runs.clear()
+        self.notes.clear()
         self.routines.clear()
         self._path.clear()
 
@@ -136,8 +138,10 @@ class Recorder:
         answer = run()
         if isinstance(answer, NotExecutable):
             self.refused.append(answer.reason)
-        else:
+        elif not self.refused:
+            # What runs after something that did not may read anything, indices among it.
             self.findings.extend(answer.findings)
+            self.notes.extend(answer.notes)
 
 
 def _node(node: recording.Node) -> trace.GraphNode:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from pathlib import Path
 
 import msgspec
 import platformdirs
 
 from scanner.sim.libraries import BundledLibrary, Loaded
+from scanner.sim.prepare import wheel
 from scanner.sim.prepare.errors import PrepareError
 
 __all__ = [
@@ -24,6 +27,8 @@ __all__ = [
 FORMAT = 1
 """Grows when the meaning of the files changes; others are prepared again."""
 MANIFEST = "manifest.json"
+_STAMP = "verified.json"
+"""Size and time of every file when its content was last found to be right."""
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -50,6 +55,8 @@ class Library(msgspec.Struct, frozen=True):
     size: int
     file: str
     kernels: tuple[str, ...]
+    sha256: str = ""
+    """Of the file; empty in manifests that were written before it was kept."""
 
 
 class Manifest(msgspec.Struct, frozen=True):
@@ -118,7 +125,8 @@ def cache_folder() -> Path:
 def load(folder: Path, native: str) -> Prepared | None:
     """The release prepared in a folder; None when there is none of today's format.
 
-    Raises PrepareError when files are missing or cut short.
+    Raises PrepareError when files are missing, cut short or not what was written. Contents are
+    read the first time, and again when a file's time has changed: about a second.
     """
     path = folder / MANIFEST
     if not path.is_file():
@@ -129,10 +137,17 @@ def load(folder: Path, native: str) -> Prepared | None:
         return None
     if manifest.format != FORMAT or manifest.native != native:
         return None
-    for part in manifest.parts:
-        _check(folder / part.file, part.nbytes, manifest.release)
-    for library in manifest.bundled:
-        _check(folder / library.file, library.size, manifest.release)
+    files = [(part.file, part.nbytes, part.sha256) for part in manifest.parts]
+    files += [(library.file, library.size, library.sha256) for library in manifest.bundled]
+    seen = {name: _state(folder / name) for name, _, _ in files}
+    for name, nbytes, _ in files:
+        if seen[name][0] != nbytes:
+            raise _damaged(manifest.release, name)
+    if seen != _stamped(folder):
+        for name, _, digest in files:
+            if digest and wheel.digest(folder / name) != digest:
+                raise _damaged(manifest.release, name)
+        _stamp(folder, seen)
     return Prepared(folder, manifest)
 
 
@@ -141,10 +156,33 @@ def prepared_releases(root: Path) -> list[str]:
     return sorted(path.parent.name for path in root.glob(f"*/{MANIFEST}"))
 
 
-def _check(path: Path, nbytes: int, release: str) -> None:
-    size = path.stat().st_size if path.is_file() else -1
-    if size != nbytes:
-        raise PrepareError(
-            f"the prepared files of torch {release} are damaged: {path.name}",
-            remedy=f"Run: opscan sim remove torch=={release}; opscan sim prepare torch=={release}",
-        )
+def _state(path: Path) -> tuple[int, int]:
+    """Size and time of a file; (-1, 0) where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return -1, 0
+    return found.st_size, found.st_mtime_ns
+
+
+def _stamped(folder: Path) -> dict[str, tuple[int, int]]:
+    try:
+        raw = (folder / _STAMP).read_bytes()
+        return msgspec.json.decode(raw, type=dict[str, tuple[int, int]])
+    except (OSError, msgspec.MsgspecError):
+        return {}
+
+
+def _stamp(folder: Path, seen: dict[str, tuple[int, int]]) -> None:
+    # A folder that cannot be written to only costs another reading next time.
+    with contextlib.suppress(OSError):
+        partial = folder / f"{_STAMP}.{os.getpid()}"
+        partial.write_bytes(msgspec.json.encode(seen))
+        partial.replace(folder / _STAMP)
+
+
+def _damaged(release: str, name: str) -> PrepareError:
+    return PrepareError(
+        f"the prepared files of torch {release} are damaged: {name}",
+        remedy=f"Run: opscan sim remove torch=={release}; opscan sim prepare torch=={release}",
+    )

@@ -29,7 +29,16 @@ _NEEDED = (
     "_opscan_heap_live",
     *(f"_opscan_{name}" for name in _ENTRIES),
 )
-_FALLBACK = re.compile(r"__ZN3c1011BoxedKernel19make_boxed_functionIXadL_ZN2atL?12mps_fallbackE")
+_BOXED = r"__ZN3c1011BoxedKernel19make_boxed_functionIXadL_ZN2atL?"
+_ALLOCATOR = r"__ZN2at3mps13HeapAllocator20MPSHeapAllocatorImpl"
+_WATCHED = {
+    "mps_fallback": re.compile(rf"{_BOXED}12mps_fallbackE"),
+    "mps_error_fallback": re.compile(rf"{_BOXED}18mps_error_fallbackE"),
+    "mps_allocate": re.compile(rf"{_ALLOCATOR}18alloc_buffer_blockE"),
+    "mps_requested_size": re.compile(rf"{_ALLOCATOR}22getUnalignedBufferSizeE"),
+    "throw": re.compile(r"___cxa_throw$"),
+}
+"""Functions of a release that a session watches, calls or replaces."""
 _METAL = "metal"
 _CHUNK = 1 << 22
 _INITIAL_MACOS = (15, 0)
@@ -116,7 +125,8 @@ def _bundled(images: list[link.Image], folder: Path) -> Iterator[Library]:
                 (folder / file).write_bytes(data)
                 names = tuple(kernel_names(data))
                 start = image.base + section.address
-                yield Library(section.name, start, section.size, file, names)
+                digest = hashlib.sha256(data).hexdigest()
+                yield Library(section.name, start, section.size, file, names, digest)
 
 
 def _parts(
@@ -176,6 +186,7 @@ def _symbols(images: list[link.Image]) -> dict[str, int]:
             if name in image.symbols:
                 found[name] = image.symbols[name]
         for name, address in image.symbols.items():
-            if _FALLBACK.match(name):
-                found["mps_fallback"] = address
+            for watched, pattern in _WATCHED.items():
+                if pattern.match(name):
+                    found[watched] = address
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import signal
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,12 +13,12 @@ from scanner.sim.trace import Binding, Launch
 from .client import Client, WorkerLostError
 from .compiler import Options
 from .functions.interface import Direction
-from .instrument import Site
+from .judgement import outcome_of
 from .library import Library
 from .memory import SharedRegion, create_region, merge, release_region
 from .native import library_path
 from .protocol import Bound, Describe, Description, Done, Refused, RegionInfo, Run, Setup
-from .results import Finding, Findings, NotExecutable, Outcome, Ran
+from .results import NotExecutable, Outcome, Ran
 
 __all__ = ["Executor"]
 
@@ -55,7 +54,7 @@ class _Staging:
         for start, end, at in self._places:
             if start <= binding.address and binding.address + binding.length <= end:
                 offset = at + binding.address - start
-                return Bound(self._number, offset, binding.length, binding.before)
+                return Bound(self._number, offset, binding.length, binding.before, binding.slack)
         raise KeyError(binding.index)
 
     def copy_back(self) -> None:
@@ -186,7 +185,7 @@ class Executor:
         if staging.used > _KEPT:
             os.ftruncate(self._staging.descriptor, 0)
             os.ftruncate(self._staging.descriptor, self._staging.size)
-        return self._outcome(launch, known, bound, done)
+        return outcome_of(launch.kernel, known, bound, done, self._seconds)
 
     def _inside(self, binding: Binding) -> bool:
         return any(_lies_in(binding, r) for r in self._regions[:-1])
@@ -199,7 +198,7 @@ class Executor:
         for number, region in enumerate(self._regions[:-1]):
             if _lies_in(binding, region):
                 offset = binding.address - region.address
-                return Bound(number, offset, binding.length, binding.before)
+                return Bound(number, offset, binding.length, binding.before, binding.slack)
         return staging.bound(binding)
 
     def _share(self, request: Run, known: Description) -> list[Done | Refused] | WorkerLostError:
@@ -229,29 +228,6 @@ class Executor:
                 lost = error
         return lost or done
 
-    def _outcome(
-        self, launch: Launch, known: Description, bound: Sequence[Bound], done: list[Done | Refused]
-    ) -> Outcome:
-        seconds = 0.0
-        seen: dict[int, tuple[int, int]] = {}
-        for part in done:
-            if isinstance(part, Refused):
-                return NotExecutable(part.reason)
-            if part.outcome != "ran":
-                return NotExecutable(_stopped(part, self._seconds))
-            seconds = max(seconds, part.seconds)
-            for site, count, offset in part.violations:
-                before = seen.get(site)
-                seen[site] = (count + before[0], before[1]) if before else (count, offset)
-        if not seen:
-            return Ran(seconds)
-        named = dict(zip(known.buffers, bound, strict=True))
-        findings = tuple(
-            _finding(known.sites[site], count, offset, named)
-            for site, (count, offset) in sorted(seen.items())
-        )
-        return Findings(launch.kernel, findings, seconds)
-
 
 def _part(request: Run, first: int, count: int) -> Run:
     return Run(
@@ -264,28 +240,5 @@ def _threadgroup(binding: Binding | None) -> Bound:
     return Bound(length=binding.length if binding else 0, threadgroup=True)
 
 
-def _stopped(part: Done, seconds: float) -> str:
-    if part.outcome == "out of time":
-        return f"the shader had not ended after {seconds:g} s"
-    if part.outcome == "too large":
-        return "the threadgroup has more threads than there is memory for"
-    name = signal.Signals(part.signal).name
-    return f"the shader's code was stopped by {name} at address {part.fault_address:#x}"
-
-
 def _lies_in(binding: Binding, region: SharedRegion) -> bool:
     return region.holds(binding.address - binding.before, binding.before + binding.length)
-
-
-def _finding(site: Site, count: int, offset: int, bound: dict[int, Bound]) -> Finding:
-    if site.kind == "division":
-        return Finding(kind="division", count=count)
-    at = bound.get(site.argument, Bound())
-    return Finding(
-        kind="write" if site.kind == "write" else "read",
-        argument=site.argument,
-        name=site.name,
-        count=count,
-        offset=offset - at.before,
-        length=at.length or len(at.data or b""),
-    )

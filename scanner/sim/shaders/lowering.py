@@ -191,6 +191,6 @@ def lower_assembly(
         r"define internal \1 alwaysinline nounwind {", body, flags=re.M,
     )  # fmt: skip
     parts = definitions | needs | set(made.helpers)
-    parts.add("declare ptr @opscan_violation(i32, i64, i64, i32) nounwind")
+    parts.add("declare ptr @opscan_violation(i32, i64, i64, i32, ptr) nounwind")
     parts.add(TO_BFLOAT)
     return _assemble(body + "\n" + driver, parts, body), kernel, made

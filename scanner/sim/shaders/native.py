@@ -39,7 +39,13 @@ class _Range(ctypes.Structure):
 
 
 class _Violation(ctypes.Structure):
-    _fields_ = (("count", ctypes.c_uint64), ("first_offset", ctypes.c_int64))
+    _fields_ = (
+        ("count", ctypes.c_uint64),
+        ("first_offset", ctypes.c_int64),
+        ("notes", ctypes.c_uint64),
+        ("first_note", ctypes.c_int64),
+        ("limit", ctypes.c_int64),
+    )
 
 
 class _Call(ctypes.Structure):
@@ -68,17 +74,23 @@ class Memory(NamedTuple):
     length: int
     before: int = 0
     """Bytes of the same buffer that lie before it."""
+    slack: int = 0
+    """Bytes at the end of `length` that only the rounding of the allocation added."""
 
 
 class Result:
     """What the run-time library said of a call."""
 
-    def __init__(self, outcome: int, call: _Call, seen: Sequence[tuple[int, int, int]]) -> None:
+    def __init__(self, outcome: int, call: _Call, seen: ctypes.Array[_Violation]) -> None:
         self.outcome = ("ran", "faulted", "out of time", "too large")[outcome]
         self.signal = int(call.signal)
         self.fault_address = int(call.fault_address)
-        self.violations = list(seen)
+        self.violations = [
+            (i, int(v.count), int(v.first_offset)) for i, v in enumerate(seen) if v.count
+        ]
         """(site, how often, offset at the first time)."""
+        self.notes = [(i, int(v.notes), int(v.first_note)) for i, v in enumerate(seen) if v.notes]
+        """The same for accesses in the slack of a buffer, which took place."""
 
 
 def _key() -> str:
@@ -144,7 +156,7 @@ class Launcher:
         for slot, memory in enumerate(bound):
             arguments[slot] = memory.address or None
             self._bounds[2 * slot] = memory.address - memory.before
-            self._bounds[2 * slot + 1] = memory.address + memory.length
+            self._bounds[2 * slot + 1] = memory.address + memory.length - memory.slack
         call = _Call(entry=self._entry, cooperative=int(self.compiled.cooperative))
         call.arguments = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
         call.where.grid[:] = list(grid)
@@ -184,12 +196,19 @@ class Launcher:
         call.ranges, call.range_count = table, len(allowed)
         local = self._local(bound)
         call.local, call.local_count = local, len(local)
-        ctypes.memset(self._violations, 0, ctypes.sizeof(self._violations))
+        self._expect(bound)
         call.violations, call.seconds = self._violations, seconds
         outcome = self._runtime.opscan_execute(ctypes.byref(call))
-        seen = [
-            (i, int(v.count), int(v.first_offset))
-            for i, v in enumerate(self._violations)
-            if v.count
-        ]
-        return Result(outcome, call, seen)
+        return Result(outcome, call, self._violations)
+
+    def _expect(self, bound: Sequence[Memory]) -> None:
+        """Clears what was seen, and says where each site's allocation ends."""
+        ctypes.memset(self._violations, 0, ctypes.sizeof(self._violations))
+        limits = {
+            index: memory.before + memory.length
+            for index, memory in zip(self.compiled.buffers, bound, strict=True)
+            if memory.slack
+        }
+        if limits:
+            for place, site in enumerate(self.compiled.sites):
+                self._violations[place].limit = limits.get(site.argument, 0)

@@ -66,6 +66,8 @@ class Bound(msgspec.Struct, frozen=True):
     length: int = 0
     before: int = 0
     """Bytes before it that belong to the same buffer."""
+    slack: int = 0
+    """Bytes at its end that only the rounding of the allocation added."""
     data: bytes | None = None
     """Bytes that only the kernel reads."""
     threadgroup: bool = False
@@ -113,6 +115,8 @@ class Done(msgspec.Struct, frozen=True, tag=True):
     seconds: float
     violations: tuple[tuple[int, int, int], ...]
     """(site, how often, offset in bytes at the first time)."""
+    notes: tuple[tuple[int, int, int], ...] = ()
+    """The same for accesses in the slack."""
 
 
 Request = Setup | Describe | Run

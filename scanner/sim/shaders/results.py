@@ -14,6 +14,8 @@ class Ran(msgspec.Struct, frozen=True, tag="ran"):
 
     seconds: float = 0.0
     """Wall time on the CPU. It says nothing of a GPU."""
+    notes: tuple[Finding, ...] = ()
+    """Accesses past what the host asked for, inside what was allocated."""
 
 
 class NotExecutable(msgspec.Struct, frozen=True, tag="not-executable"):
@@ -37,6 +39,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes from the start of the binding, at the first time; 0 for a division."""
     length: int = 0
     """Bytes of the binding."""
+    inside: bool = False
+    """The access took place: it is past the tensor's end, but inside its allocation."""
 
     def __str__(self) -> str:
         times = "" if self.count == 1 else f" ({self.count} times)"
@@ -47,7 +51,12 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
             where = f"buffer {self.argument} ({self.name}, {self.length} bytes)"
         else:
             where = f"array {self.name}" if self.name else "memory it has no buffer for"
-        return f"{verb} outside {where} at byte {self.offset}{times}"
+        place = (
+            f"past the end of {where}, inside its allocation,"
+            if self.inside
+            else f"outside {where}"
+        )
+        return f"{verb} {place} at byte {self.offset}{times}"
 
 
 class Findings(msgspec.Struct, frozen=True, tag="findings"):
@@ -56,6 +65,8 @@ class Findings(msgspec.Struct, frozen=True, tag="findings"):
     kernel: str
     findings: tuple[Finding, ...]
     seconds: float = 0.0
+    notes: tuple[Finding, ...] = ()
+    """As for `Ran`."""
 
 
 Outcome = Ran | NotExecutable | Findings

@@ -93,7 +93,7 @@ class Worker:
     def _place(self, bound: Bound, kept: list[ctypes.Array[ctypes.c_char]]) -> Memory:
         if bound.region >= 0:
             start = self._regions[bound.region][0]
-            return Memory(start + bound.offset, bound.length, bound.before)
+            return Memory(start + bound.offset, bound.length, bound.before, bound.slack)
         if not bound.threadgroup and bound.data is None:
             return Memory(0, 0)
         length = bound.length if bound.data is None else len(bound.data)
@@ -115,7 +115,7 @@ class Worker:
         )  # fmt: skip
         return Done(
             result.outcome, result.signal, result.fault_address, time.perf_counter() - start,
-            tuple(result.violations),
+            tuple(result.violations), tuple(result.notes),
         )  # fmt: skip
 
 

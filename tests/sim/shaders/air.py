@@ -142,13 +142,17 @@ def launch_here(
     group: tuple[int, int, int],
     *,
     threadgroup: int = 4096,
+    slack: int = 0,
 ) -> Result:
-    """Runs all threadgroups of a kernel in this process; `arrays` are bound by buffer index."""
+    """Runs all threadgroups of a kernel in this process; `arrays` are bound by buffer index.
+
+    The last `slack` bytes of each are those that an allocator added.
+    """
     room = ctypes.create_string_buffer(threadgroup)
     bound = [
         Memory(ctypes.addressof(room), threadgroup)
         if space == 3
-        else Memory(arrays[i].ctypes.data, arrays[i].nbytes)
+        else Memory(arrays[i].ctypes.data, arrays[i].nbytes, slack=slack)
         if i in arrays
         else Memory(0, 0)
         for i, space in zip(code.buffers, code.spaces, strict=True)

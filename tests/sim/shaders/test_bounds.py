@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scanner.sim.shaders.compiler import Options
-from tests.sim.shaders.air import GRID, buffer, compiled, elementwise, module, run
+from tests.sim.shaders.air import GRID, buffer, compiled, elementwise, launch_here, module, run
 
 COPY = elementwise("air.fabs.f32", "float", ["float"])
 
@@ -23,6 +23,31 @@ def test_reads_and_writes_past_the_end(runtime: Path) -> None:
     seen = [(sites[s].kind, sites[s].name, count, at) for s, count, at in done.violations]
     assert seen == [("read", "in0", 2, 40), ("write", "out", 2, 40)]
     assert memory.tolist() == [1.0] * 10 + [-7.0] * 6
+
+
+def test_inside_the_allocation_an_access_takes_place_and_is_noted(runtime: Path) -> None:
+    """13 threads over 12 elements of which 10 were asked for: two in the slack, one outside."""
+    memory = np.full(16, -7, np.float32)
+    given, out = -np.arange(1, 13, dtype=np.float32), memory[:12]
+    code = compiled(COPY)
+    done = launch_here(code, runtime, {0: out, 1: given}, (13, 1, 1), (64, 1, 1), slack=8)
+    kinds = [code.sites[site].kind for site, _, _ in done.notes]
+    assert kinds == ["read", "write"]
+    assert [seen[1:] for seen in done.notes] == [(2, 40), (2, 40)]
+    assert [seen[1:] for seen in done.violations] == [(1, 48), (1, 48)]
+    assert memory.tolist() == [*range(1, 13), -7, -7, -7, -7]
+
+
+def test_half_in_the_slack_and_half_outside_is_outside(runtime: Path) -> None:
+    out = np.zeros(12, np.uint8)[:10]
+    body = (
+        "  %q = getelementptr float, ptr addrspace(1) %out, i64 2\n"
+        "  store float 1.0, ptr addrspace(1) %q, align 1\n  ret void"
+    )
+    code = compiled(module("kernel", [buffer("out", 0), GRID], body))
+    done = launch_here(code, runtime, {0: out}, (1, 1, 1), (1, 1, 1), slack=6)
+    assert (done.notes, [seen[1:] for seen in done.violations]) == ([], [(1, 8)])
+    assert not out.any()
 
 
 def test_inside_nothing_is_noted(runtime: Path) -> None:

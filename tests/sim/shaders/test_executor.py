@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scanner.sim.shaders.executor import Executor
+from scanner.sim.shaders.functions.interface import directions
 from scanner.sim.shaders.memory import create_region, merge, release_region
 from scanner.sim.shaders.protocol import Description
 from scanner.sim.shaders.results import Finding, Findings, NotExecutable, Ran
@@ -248,3 +249,38 @@ def test_compiled_code_is_kept_on_disk(section: Path, tmp_path: Path) -> None:
 def test_merge_joins_what_touches() -> None:
     assert merge([(5, 9), (0, 3), (3, 4), (8, 12)]) == [(0, 4), (5, 12)]
     assert merge([]) == []
+
+
+def test_the_slack_of_a_buffer_is_noted_and_not_found_wrong(executor: Executor) -> None:
+    given, out = -np.ones(12, np.float32), np.zeros(12, np.float32)
+    bindings = [
+        Binding(index=i, kind="buffer", address=a.ctypes.data, length=48, slack=8)
+        for i, a in enumerate((out, given))
+    ]
+    result = executor.run(launch("abs", 12, 32, *bindings))
+    assert isinstance(result, Ran)
+    assert [str(note) for note in result.notes] == [
+        "reads past the end of buffer 1 (in0, 40 bytes), inside its allocation, at byte 40 "
+        "(2 times)",
+        "writes past the end of buffer 0 (out, 40 bytes), inside its allocation, at byte 40 "
+        "(2 times)",
+    ]
+    assert out.tolist() == [1] * 12
+
+
+def test_the_direction_of_errors_changes_from_launch_to_launch(
+    section: Path, tmp_path: Path
+) -> None:
+    given = np.full(1, 0.5, np.float32)
+    exp = write_library(
+        tmp_path / "metal_basic", {"grow": elementwise("air.exp.f32", "float", ["float"], "grow")}
+    )
+    found = {}
+    with Executor(exp, tmp_path / "cache", workers=1) as executor:
+        for direction in directions("worst"):
+            executor.direction = direction
+            out = np.zeros(1, np.float32)
+            assert isinstance(executor.run(launch("grow", 1, 1, bind(0, out), bind(1, given))), Ran)
+            found[direction] = int(out.view(np.int32)[0])
+    assert found["up"] - found["down"] == 8
+    assert {found["odd"], found["even"]} == {found["up"], found["down"]}

@@ -21,6 +21,12 @@ from scanner.sim.shaders.results import Finding
             Finding(kind="read", argument=1, name="input", count=3, offset=12, length=12),
             "reads outside buffer 1 (input, 12 bytes) at byte 12 (3 times)",
         ),
+        (
+            Finding(
+                kind="write", argument=0, name="out", count=1, offset=8, length=10, inside=True
+            ),
+            "writes past the end of buffer 0 (out, 10 bytes), inside its allocation, at byte 8",
+        ),
     ],
 )
 def test_a_finding_in_words(finding: Finding, words: str) -> None:

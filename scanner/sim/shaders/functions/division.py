@@ -48,6 +48,6 @@ def _scalar(operation: str, kind: str, name: str) -> str:
     return (
         f"{_head(kind, name)}  %z = icmp eq {kind} %b, 0\n"
         "  br i1 %z, label %bad, label %good\n"
-        "bad:\n  %v = call ptr @opscan_violation(i32 %site, i64 0, i64 0, i32 0) cold\n"
+        "bad:\n  %v = call ptr @opscan_violation(i32 %site, i64 0, i64 0, i32 0, ptr null) cold\n"
         f"  ret {kind} {zero}\ngood:\n{safe}  ret {kind} %r\n}}"
     )

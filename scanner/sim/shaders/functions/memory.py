@@ -28,14 +28,16 @@ def check_definition(space: int) -> str:
     """The check: returns the pointer, or a harmless one after telling the run-time library."""
     pointer = f"ptr addrspace({space})" if space else "ptr"
     cast = f"  %s = addrspacecast ptr %v to {pointer}\n" if space else ""
+    given = f"  %g = addrspacecast {pointer} %p to ptr\n" if space else ""
     return (
         f"define internal {pointer} @{checked(space)}({pointer} %p, i64 %size, i64 %low, "
         "i64 %high, i32 %site, i32 %write) alwaysinline {\n"
         f"  %a = ptrtoint {pointer} %p to i64\n  %e = add i64 %a, %size\n"
         "  %above = icmp uge i64 %a, %low\n  %below = icmp ule i64 %e, %high\n"
         "  %ok = and i1 %above, %below\n  br i1 %ok, label %good, label %bad\n"
-        f"good:\n  ret {pointer} %p\nbad:\n  %o = sub i64 %a, %low\n"
-        "  %v = call ptr @opscan_violation(i32 %site, i64 %o, i64 %size, i32 %write) cold\n"
+        f"good:\n  ret {pointer} %p\nbad:\n  %o = sub i64 %a, %low\n{given}"
+        "  %v = call ptr @opscan_violation(i32 %site, i64 %o, i64 %size, i32 %write, "
+        f"ptr %{'g' if space else 'p'}) cold\n"
         f"{cast}  ret {pointer} %{'s' if space else 'v'}\n}}"
     )
 

@@ -30,9 +30,14 @@ static void on_signal(int number, siginfo_t *info, void *context) {
     raise(number);
 }
 
-/* A checked access that is out of bounds: noted, and led to memory where it does no harm. */
-void *opscan_violation(int32_t site, int64_t offset, int64_t size, int32_t write) {
+/* A checked access that is out of bounds: kept, and led to memory where it does no harm; or noted and
+ * let through where the buffer is longer than what was asked for. */
+void *opscan_violation(int32_t site, int64_t offset, int64_t size, int32_t write, void *pointer) {
     struct violation *seen = &running->violations[site];
+    if (seen->limit && offset >= 0 && size <= seen->limit - offset) {
+        if (!seen->notes++) seen->first_note = offset;
+        return pointer;
+    }
     if (!seen->count++) seen->first_offset = offset;
     if (size > SINK) opscan_abandon(SIGSEGV, (uint64_t)offset);
     return write ? write_sink : read_sink;

@@ -42,7 +42,15 @@ struct geometry {
 };
 
 struct range { uint64_t low, high; };
-struct violation { uint64_t count; int64_t first_offset; };
+/* `limit` is given: how far from the lower bound an access may end and still be inside the buffer
+ * that was allocated, 0 for nothing more. Beyond the upper bound, but within it, an access is only noted. */
+struct violation {
+    uint64_t count;
+    int64_t first_offset;
+    uint64_t notes;
+    int64_t first_note;
+    int64_t limit;
+};
 
 typedef void (*plain_fn)(void *const *arguments, const struct geometry *where);
 typedef void (*thread_fn)(void *const *arguments, const int32_t *positions);
