@@ -61,7 +61,9 @@ def open(
     """
     from scanner.sim.session import Session
 
-    return Session(prepared, macos_version(macos), known_gpu(gpu), shaders, graphs, fallback=fallback)
+    return Session(
+        prepared, macos_version(macos), known_gpu(gpu), shaders, graphs, fallback=fallback
+    )
 
 
 def macos_version(text: str) -> tuple[int, int]:
