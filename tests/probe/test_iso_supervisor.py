@@ -69,7 +69,7 @@ def test_an_outcome_as_a_measurement_of_a_report() -> None:
     assert crash.status == "crash"
     assert crash.detail["death"]["what"] == "SIGABRT"
     fallback = measurement_of(found["falls_back 0"], FACTS).detail
-    assert fallback["fallbacks"] == ("fake::falls_back",)
+    assert fallback["fallbacks"] == ["fake::falls_back"]  # as it is read from a report
     assert fallback["number"] == 0
     assert "death" not in fallback
 
