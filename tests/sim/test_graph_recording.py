@@ -273,6 +273,22 @@ def test_arrays_with_strides_and_bytes(objects: Objects) -> None:
     assert view.value().strides == (1, 2)
 
 
+def test_reshaped_arrays_stay_where_they_are(objects: Objects) -> None:
+    """Host code adds an axis of length 1 where the last stride is not 1, and drops it again."""
+    array = ndarray(objects, 6)
+    view = objects.send(
+        array, "arrayViewWithShape:strides:", objects.array(3, 1), objects.array(2, 1)
+    )
+    identity = objects.send("MPSNDArrayIdentity", "alloc")
+    select = "reshapeWithCommandBuffer:sourceArray:shape:destinationArray:"
+    dropped = objects.send(identity, select, 0, view, objects.array(3), 0).value()
+    assert (dropped.shape, dropped.strides) == ((3,), (2,))
+    dense = objects.send(identity, select, 0, array, objects.array(2, 3), 0).value()
+    assert (dense.shape, dense.strides) == ((2, 3), None)
+    with pytest.raises(Fault, match="is reshaped"):
+        objects.send(identity, select, 0, view, objects.array(1, 2), 0)
+
+
 def test_matrix_kernels_are_recorded_with_their_operands(objects: Objects) -> None:
     descriptor = objects.send(
         "MPSMatrixDescriptor",

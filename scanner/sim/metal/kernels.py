@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scanner.sim.graph.recording import Argument, Descriptor, KernelRun
+from scanner.sim.machine.faults import Fault
 from scanner.sim.metal.bags import plain, signed
 from scanner.sim.metal.context import Context
 from scanner.sim.metal.ndarray import NDArray, View, dense_strides
@@ -24,15 +27,13 @@ class Kernel(Object):
 
     @method("reshapeWithCommandBuffer:sourceArray:shape:destinationArray:")
     def reshape(self, message: Message) -> Result:
-        """A view with another shape: dense memory needs no copy."""
+        """A view with another shape of the same memory."""
         source: NDArray = message.object(1)
         assert source.view is not None
         sizes = plain(message, message.word(2))
         shape = tuple(int(size) for size in sizes) if isinstance(sizes, tuple) else ()
-        view = source.view
-        return NDArray(
-            self._context, View(view.address, view.room, shape, dense_strides(shape), view.dtype)
-        )
+        strides = _reshaped(source.view, shape)
+        return NDArray(self._context, replace(source.view, shape=shape, strides=strides))
 
     def otherwise(self, message: Message) -> Result:
         """Initialisers and setters are kept; encode methods run."""
@@ -55,6 +56,17 @@ class Kernel(Object):
         for argument in _decode(message, lowered):
             if argument.part != "device":
                 self._made[argument.part] = argument.value
+
+
+def _reshaped(view: View, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a view with another shape. Host code only adds and drops axes of length 1."""
+    if view.strides == dense_strides(view.shape):
+        return dense_strides(shape)
+    kept = [(size, step) for size, step in zip(view.shape, view.strides, strict=True) if size != 1]
+    if [size for size, _ in kept] != [size for size in shape if size != 1]:
+        raise Fault(f"an array of strides {view.strides} is reshaped from {view.shape} to {shape}")
+    steps = (step for _, step in kept)
+    return tuple(next(steps) if size != 1 else 1 for size in shape)
 
 
 def _arguments(message: Message) -> tuple[Argument, ...]:

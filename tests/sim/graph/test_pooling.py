@@ -122,6 +122,13 @@ def test_dilated_maxima_and_channels_last() -> None:
     assert_equal(found.permute(0, 3, 1, 2), expected)
 
 
+def test_a_single_image_needs_no_batch_axis() -> None:
+    source = distinct(2, 4, 4)
+    for selector in (MAXIMUM, AVERAGE):
+        expected = compute(selector, source[None], descriptor((2, 2)))
+        assert_equal(compute(selector, source, descriptor((2, 2))), expected[0])
+
+
 def test_whole_numbers_keep_their_type() -> None:
     source = torch.tensor([[[[-7, -5], [-6, -8]]]], dtype=torch.int32)
     described = descriptor((2, 2), (1, 1), (1, 0, 1, 0))

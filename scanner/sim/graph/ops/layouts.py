@@ -50,8 +50,10 @@ def _name(layout: int) -> str:
 
 
 def _order(layout: int, rank: int) -> list[int]:
-    """Axes of a tensor in the order NOCIDHW."""
+    """Axes of a tensor in the order NOCIDHW. Host code also pools single images as NCHW."""
     name = _name(layout)
+    if len(name) == rank + 1:
+        name = name.removeprefix("N")
     if len(name) != rank:
         raise Unsupported(f"a tensor of rank {rank} in layout {name}")
     return [name.index(axis) for axis in "NOCIDHW" if axis in name]

@@ -61,7 +61,7 @@ class _Windows:
         if max(self.dilation) > 1:
             raise Unsupported("dilated average pooling")
         total = self._sums(pad(source, self.padding))
-        ones = source.new_ones((1, 1, *source.shape[-2:]))
+        ones = source.new_ones((1, *source.shape[-2:]))
         return total / self._sums(pad(ones, self.padding, float(count_padding)))
 
     def _sums(self, padded: Tensor) -> Tensor:
