@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,12 +21,12 @@ from scanner.judge.models import judge_model, model_without_graph
 from scanner.judge.profile import profiles_for
 from scanner.locate.interface import Source
 from scanner.locate.resolve import resolve
-from scanner.probe.autocast import variants_of
+from scanner.probe.autocast import NO_VARIANTS, Variants, variants_of
+from scanner.probe.keeping import Keeping
 from scanner.probe.measure import measure
 from scanner.probe.observer import Observer, Remembering
 from scanner.probe.plan import config_key
 from scanner.probe.reproduce import Reproduction, failures, write_repros
-from scanner.probe.session import INTERRUPTED
 from scanner.probe.supervisor import DeviceError
 from scanner.records import Measurement, ModelReport, OpCall, Report, Target, Variant
 from scanner.simulate import simulate
@@ -57,8 +57,8 @@ class Plan:
     """How the device is probed: `stress`, `timing`."""
     autocast: tuple[str, ...] = ()
     """Half-precision dtypes in which what autocast casts is run as well."""
-    store: Path | None = None
-    """Where measurements are kept from scan to scan."""
+    keep: Keeping = field(default_factory=Keeping)
+    """Where measurements are kept from scan to scan, and while one is not finished."""
     repro: Path | None = None
     """Folder for scripts and issue texts about what the device fails; `claim_folder` made it."""
     device_required: bool = True
@@ -188,16 +188,10 @@ def _probed(
 ) -> list[ModelReport]:
     """Every configuration of every model on the device, each once."""
     calls = [call_of(row) for model in models for row in model.ops]
-    environ, options = plan.launch.environ, plan.probe_options
+    environ = plan.launch.environ
     fallback = next((t.fallback for t in plan.targets if t.id == plan.device_target), None)
-    watch = Remembering(observer or Observer())
     variants = variants_of(calls, plan.autocast, environ)
-    measured = measure(calls, device, environ, watch, options, plan.store, fallback, variants)
-    calls += variants.to_run()
-    if plan.repro is not None:
-        environ = {**environ, **fallback_variables(fallback)}
-        how = Reproduction(folder=plan.repro, device=device, environ=environ)
-        _reproduced(calls, measured, how, watch)
+    measured = _measured(calls, device, plan, observer, fallback, variants)
     step_of = plan.device_target or plan.targets[0].id
 
     def lookup(call: OpCall) -> Measurement | None:
@@ -218,25 +212,38 @@ def _simulated(
     models: Sequence[ModelReport], plan: Plan, _device: str, observer: Observer | None
 ) -> list[ModelReport]:
     """Every target on its own release in the simulator."""
-    environ, options = plan.launch.environ, plan.probe_options
 
     def run(calls: Sequence[OpCall], device: str) -> Mapping[str, Measurement]:
-        return measure(calls, device, environ, observer, options, plan.store)
+        return _measured(calls, device, plan, observer)
 
     return simulate(models, plan.targets, run)
 
 
-def _reproduced(
+def _measured(
     calls: Sequence[OpCall],
-    measured: Mapping[str, Measurement],
-    how: Reproduction,
-    watch: Remembering,
-) -> None:
-    """A script for each failure; who has interrupted the device waits for no script either."""
-    assert watch.facts is not None
-    interrupted = any(each.detail.get("reason") == INTERRUPTED for each in measured.values())
-    how = replace(how, check=not interrupted)
-    write_repros(failures(calls, measured), watch.facts, how, watch)
+    device: str,
+    plan: Plan,
+    observer: Observer | None,
+    fallback: bool | None = None,
+    variants: Variants = NO_VARIANTS,
+) -> Mapping[str, Measurement]:
+    """What the device does, and a script for each failure where that is asked for."""
+    watch = Remembering(observer or Observer())
+    environ, options = plan.launch.environ, plan.probe_options
+    every = [*calls, *variants.to_run()]
+    keep = plan.keep.of_scan(device, every, options)
+    measured = measure(calls, device, environ, watch, options, keep, fallback, variants)
+    if plan.repro is not None and watch.facts is not None:
+        how = Reproduction(
+            folder=plan.repro,
+            device=device,
+            environ={**environ, **fallback_variables(fallback)},
+            check=not watch.was_interrupted,
+        )
+        write_repros(failures(every, measured), watch.facts, how, watch)
+    if not watch.was_interrupted:
+        keep.finished()
+    return measured
 
 
 def _report(

@@ -14,6 +14,7 @@ from scanner.backends.sim_spec import is_simulator, sim_target
 from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.probe.autocast import parse_dtypes
+from scanner.probe.keeping import Keeping
 from scanner.probe.observer import Observer, Progress
 from scanner.probe.reproduce import claim_folder
 from scanner.records import Target
@@ -121,6 +122,12 @@ def store_path() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("opscan", ensure_exists=True) / "measurements.sqlite"
+
+
+def kept(*, fresh: bool) -> Keeping:
+    """Where a scan keeps what it measures."""
+    store = store_path()
+    return Keeping(store=store, fresh=fresh, journals=store.with_name("unfinished"))
 
 
 class Messages(Observer):

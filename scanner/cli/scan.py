@@ -113,15 +113,16 @@ def _plan(
         choose_autocast,
         choose_device,
         claim_repro,
+        kept,
         require_simulated,
         simulated_target,
-        store_path,
     )
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate
     from scanner.locate.spec import parse_inputs
     from scanner.pipeline import Plan
+    from scanner.probe.keeping import Keeping
 
     if settings.inputs is not None:
         parse_inputs(settings.inputs)
@@ -151,7 +152,7 @@ def _plan(
         device_required=settings.device != "auto",
         device_target=device_target,
         probe_options={name: True for name in ("stress", "timing") if how[name]},
-        store=None if how["fresh"] or device is None else store_path(),
+        keep=kept(fresh=how["fresh"]) if device is not None else Keeping(),
         repro=more["repro"],
         autocast=autocast,
         environment=_environment(host, device),

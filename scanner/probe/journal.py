@@ -21,12 +21,16 @@ import msgspec
 from scanner.errors import DataError, UsageError
 from scanner.probe.protocol import Outcome
 
-__all__ = ["Journal", "boot_id"]
+__all__ = ["Journal", "JournalInUseError", "boot_id"]
 
 _SCHEMA = "opscan.journal/1"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _MOST_CRASHES = 2
 _ENCODER = msgspec.json.Encoder()
+
+
+class JournalInUseError(UsageError):
+    """Another scan is writing the journal."""
 
 
 class _Session(msgspec.Struct, frozen=True, kw_only=True, tag="session"):
@@ -51,7 +55,8 @@ class Journal:
     """The journal at `path`, open for this scan alone. Use as a context manager.
 
     `scope` identifies device, framework and options: a journal of another scope is replaced.
-    Raises `UsageError` when another scan is writing it, `DataError` when it cannot be written.
+    Raises `JournalInUseError` when another scan is writing it, `DataError` when it cannot be
+    written.
     """
 
     def __init__(self, path: Path, scope: str, *, boot: str = "") -> None:
@@ -163,7 +168,7 @@ def _open(path: Path) -> IO[bytes]:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         file.close()
-        raise UsageError(
+        raise JournalInUseError(
             f"another scan is writing {path}", remedy="Wait for it, or name another journal."
         ) from None
     return file

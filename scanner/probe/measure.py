@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,6 +13,7 @@ from scanner.backends.open import reads_fallback_variable
 from scanner.probe.autocast import NO_VARIANTS, Variants
 from scanner.probe.break_even import BreakEven, break_even_text
 from scanner.probe.fallback import combined
+from scanner.probe.keeping import Keeping
 from scanner.probe.observer import Observer
 from scanner.probe.plan import config_key
 from scanner.probe.session import Session, opened
@@ -30,7 +30,7 @@ def measure(
     environ: Mapping[str, str],
     observer: Observer | None = None,
     options: Mapping[str, Any] | None = None,
-    store: Path | None = None,
+    keep: Keeping | None = None,
     fallback: bool | None = None,
     variants: Variants = NO_VARIANTS,
 ) -> dict[str, Measurement]:
@@ -39,17 +39,19 @@ def measure(
     Configurations that touch the device with no tensor are left out, and after Ctrl-C those that
     were not reached are `unknown`.
 
-    `options` go to the runner (`stress`, `timing`); what an earlier scan left in `store` is not
-    run again. Where the device has a fallback variable, what raises without it is run once more
-    with it; `fallback` says which of the two the verdict is (None: as `environ` has it). `variants`
-    are run too, and those that run are held against float32. Raises `DeviceError` when the device
-    cannot be used.
+    `options` go to the runner (`stress`, `timing`); what `keep` has from earlier scans, or from
+    this one when it was cut short, is not run again. Where the device has a fallback variable, what
+    raises without it is run once more with it; `fallback` says which of the two the verdict is
+    (None: as `environ` has it). `variants` are run too, and those that run are held against
+    float32. Raises `DeviceError` when the device cannot be used.
     """
     watch = observer or Observer()
     wanted = [call for call in (*calls, *variants.to_run()) if _on_device(call)]
     without = False if reads_fallback_variable(device) else None
     with ExitStack() as stack:
-        session = Session(device, environ, options or {}, opened(stack, store, watch), watch)
+        keep = keep or Keeping()
+        store = opened(stack, keep.store, watch)
+        session = Session(device, environ, options or {}, keep, store, watch)
         measured = session.measured(wanted, fallback=without)
         measured |= _with_break_even(session, wanted, measured, without)
         measured |= _with_precision(session, variants, measured, without)

@@ -41,13 +41,17 @@ class Observer:
     def notice(self, text: str) -> None:
         """Something happened that a user should know and that is not about an op."""
 
+    def interrupted(self) -> None:
+        """Ctrl-C has ended the probe before its end."""
+
 
 class Remembering(Observer):
-    """Passes everything on, and remembers which device it is."""
+    """Passes everything on, and remembers which device it is and whether it was interrupted."""
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self.facts: DeviceFacts | None = None
+        self.was_interrupted = False
 
     def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
         """Remembers the device."""
@@ -61,6 +65,11 @@ class Remembering(Observer):
     def notice(self, text: str) -> None:
         """Passed on."""
         self._observer.notice(text)
+
+    def interrupted(self) -> None:
+        """Remembered, and passed on."""
+        self.was_interrupted = True
+        self._observer.interrupted()
 
 
 class Tally:

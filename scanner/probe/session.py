@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scanner.probe.journal import JournalInUseError
+from scanner.probe.keeping import Keeping
 from scanner.probe.limits import Launch
 from scanner.probe.observer import Observer, Remembering
 from scanner.probe.outcomes import measurement_of
@@ -16,10 +19,7 @@ from scanner.probe.store import Store, open_store
 from scanner.probe.supervisor import DeviceError, probe
 from scanner.records import Measurement, OpCall
 
-__all__ = ["INTERRUPTED", "Session", "opened"]
-
-INTERRUPTED = "not run: interrupted"
-"""Reason of a configuration that Ctrl-C has kept from running."""
+__all__ = ["Session", "opened"]
 
 
 class Session:
@@ -30,12 +30,14 @@ class Session:
         device: str,
         environ: Mapping[str, str],
         options: Mapping[str, Any],
+        keep: Keeping,
         store: Store | None,
         watch: Observer,
     ) -> None:
         self._device = device
         self._environ = environ
         self._options = options
+        self._keep = keep
         self._store = store
         self._watch = Remembering(watch)
         self.interrupted = False
@@ -50,27 +52,40 @@ class Session:
     ) -> dict[str, Measurement]:
         """One pass; what Ctrl-C keeps from running is `unknown`. `options` come on top."""
         outcomes: dict[str, Outcome] = {}
-        launch = Launch(environ=self._environ, fallback=fallback)
         try:
-            for outcome in probe(
-                calls,
-                self._device,
-                {**self._options, **(options or {})},
-                launch=launch,
-                store=self._store,
-                observer=self._watch,
-            ):
+            for outcome in self._run(calls, fallback, {**self._options, **(options or {})}):
                 outcomes[outcome.key] = outcome
         except KeyboardInterrupt:
             if self._watch.facts is None:
                 raise
             self.interrupted = True
+            self._watch.interrupted()
         facts = self._watch.facts
         assert facts is not None
         return {
             key: measurement_of(outcomes.get(key) or _interrupted(key), facts)
             for key in map(config_key, calls)
         }
+
+    def _run(
+        self, calls: Sequence[OpCall], fallback: bool | None, options: Mapping[str, Any]
+    ) -> Iterator[Outcome]:
+        journal = self._keep.journal({"fallback": fallback, "options": options})
+        run = partial(
+            probe,
+            calls,
+            self._device,
+            options,
+            launch=Launch(environ=self._environ, fallback=fallback),
+            store=self._store,
+            fresh=self._keep.fresh,
+            observer=self._watch,
+        )
+        try:
+            yield from run(journal=journal)
+        except JournalInUseError:
+            # The same scan is running twice: then the second one is not for resuming.
+            yield from run()
 
     def further(
         self,
@@ -100,4 +115,4 @@ def opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None
 
 
 def _interrupted(key: str) -> Outcome:
-    return Outcome(key=key, status="unknown", reason=INTERRUPTED, final=False)
+    return Outcome(key=key, status="unknown", reason="not run: interrupted", final=False)

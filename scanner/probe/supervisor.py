@@ -53,13 +53,14 @@ def probe(
     limits: Limits | None = None,
     journal: Path | None = None,
     store: Store | None = None,
+    fresh: bool = False,
     observer: Observer | None = None,
 ) -> Iterator[Outcome]:
     """Outcomes of the distinct configurations among `calls` on `device` (`mps`, `drill:…`).
 
     `options` go to the runner and are part of what results are kept under, in `journal` (this
-    scan's own, to be resumed) and `store` (all scans'). Close the iterator, or leave it to the
-    garbage collector, to end the workers.
+    scan's own, to be resumed) and `store` (all scans'; with `fresh` only written). Close the
+    iterator, or leave it to the garbage collector, to end the workers.
 
     Raises `UsageError` for a device spec that does not parse or a journal in use, and
     `DeviceError` when the device cannot be used.
@@ -78,7 +79,7 @@ def probe(
         if isinstance(facts, Unusable):
             raise DeviceError(facts)
         conditions = _conditions(setup, launch, facts)
-        memory = _Memory(plan, facts, conditions, store, watch)
+        memory = _Memory(plan, facts, conditions, store, watch, fresh=fresh)
         if journal is not None:
             memory.journal = stack.enter_context(Journal(journal, conditions, boot=boot_id()))
         judged = excused if is_simulator(device) else _as_it_is
@@ -151,7 +152,10 @@ class _Memory:
         conditions: str,
         store: Store | None,
         watch: Observer,
+        *,
+        fresh: bool,
     ) -> None:
+        self._fresh = fresh
         self._plan = plan
         self._place = StoreKey.of(facts, conditions)
         self._store = store
@@ -162,7 +166,7 @@ class _Memory:
         """Outcomes that need not be found again; this scan's own before the store's."""
         keys = [case.key for case in self._plan.cases]
         known: dict[str, Outcome] = {}
-        if self._store is not None:
+        if self._store is not None and not self._fresh:
             known = self._store.get_many(self._place, keys)
         if self.journal is not None:
             known.update(self._resumed(self.journal, set(keys)))
@@ -180,7 +184,10 @@ class _Memory:
             for key in journal.fatal
         }
         known = {**fatal, **journal.outcomes}
-        return {key: outcome for key, outcome in known.items() if key in keys}
+        found = {key: outcome for key, outcome in known.items() if key in keys}
+        if found:
+            self._watch.notice(f"Goes on with an unfinished scan: {len(found)} results are known.")
+        return found
 
     def keep(self, begun: list[str], outcomes: list[Outcome]) -> None:
         """Bring news onto the disk before anyone is told."""
