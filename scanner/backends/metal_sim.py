@@ -147,8 +147,7 @@ class Simulator:
             raise Inconclusive(call.message)
         if call.outcome == "raises":
             raise raised_error(call)
-        results = tuple(self._result(output) for output in call.outputs)
-        return results[0] if len(results) == 1 else results or None
+        return self.results(call)
 
     def observe(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """As `call`, but everything that was seen, whatever the outcome."""
@@ -163,6 +162,11 @@ class Simulator:
         for text in call.warnings:
             warnings.warn(text, UserWarning, stacklevel=2)
         return call
+
+    def results(self, call: Call) -> Any:
+        """What a call that was observed returned: tensors of this device, lists, numbers."""
+        results = tuple(self._result(output) for output in call.outputs)
+        return results[0] if len(results) == 1 else results or None
 
     def submit(self, op: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """As `call`: emulated code is always ready when it returns."""

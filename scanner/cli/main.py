@@ -18,6 +18,7 @@ COMMANDS = {
     "explain": "scanner.cli.explain",
     "db": "scanner.cli.db",
     "judge": "scanner.cli.judge",
+    "sim": "scanner.cli.sim",
     "sweep": "scanner.cli.sweep",
     "render": "scanner.cli.render",
 }

@@ -9,7 +9,7 @@ from opdb import query
 from opdb.facts import OpFact
 from scanner.errors import UsageError
 
-__all__ = ["answer_text", "history", "json_lines", "row", "unknown_op"]
+__all__ = ["answer_text", "history", "json_lines", "require_known", "row", "unknown_op"]
 
 
 def answer_text(name: str, versions: Iterable[str], format_name: str) -> str:
@@ -17,14 +17,17 @@ def answer_text(name: str, versions: Iterable[str], format_name: str) -> str:
     releases = dict.fromkeys(query.resolve_release(version) for version in versions)
     facts = [query.lookup(name, release) for release in releases or (query.newest(),)]
     if not any(fact.exists for fact in facts):
-        _require_known(name)
+        require_known(name)
     if format_name == "json":
         return _json(facts)
     return "".join(details(fact) for fact in facts)
 
 
-def _require_known(name: str) -> None:
-    """An op that only other releases have is an answer; one that none has is a mistake."""
+def require_known(name: str) -> None:
+    """Raises `UsageError` for a name that no release has.
+
+    An op that only other releases have is an answer; one that none has is a mistake.
+    """
     if not any(query.lookup(name, release).exists for release in query.releases()):
         raise unknown_op(name)
 

@@ -27,11 +27,13 @@ __all__ = [
     "InputSpec",
     "Literal",
     "Number",
+    "SpecParser",
     "TensorInput",
     "Value",
     "format_inputs",
     "format_value",
     "parse_inputs",
+    "tensor_dtype",
 ]
 
 Number = int | float
@@ -107,7 +109,7 @@ class InputSpec:
 
 def parse_inputs(text: str) -> InputSpec:
     """Parse a spec; raises `UsageError` with the position and a caret when it is malformed."""
-    return _Parser(text).inputs()
+    return SpecParser(text).inputs()
 
 
 def format_inputs(spec: InputSpec) -> str:
@@ -130,14 +132,29 @@ def format_value(value: Value) -> str:
     return f"{shape}:{value.dtype}{bounds}{'@cpu' if value.on_host else ''}"
 
 
-class _Parser:
-    """Recursive descent over one spec; `at` is the next character to read."""
+def tensor_dtype(word: str) -> str | None:
+    """`float16` for `half`; None for what is no dtype."""
+    dtype = _ALIASES.get(word, word)
+    return dtype if dtype in DTYPES else None
+
+
+class SpecParser:
+    """Recursive descent over one spec; `at` is the next character to read.
+
+    A language with other values than a model's inputs overrides `_value`.
+    """
+
+    option = "--inputs"
+    example = _EXAMPLE
+    default_dtype = "float32"
+    """Of a tensor that names none."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
 
     def inputs(self) -> InputSpec:
+        """The whole spec; raises `UsageError` at the first character that does not belong."""
         items: list[tuple[str | None, Value]] = []
         while True:
             start = self._skip()
@@ -205,7 +222,7 @@ class _Parser:
             raise self._error("expected a size after the x", self.at + 1)
         if any(size >= _TOO_LARGE for size in shape):
             raise self._error("a size is too large", match.start())
-        dtype, low, high = "float32", None, None
+        dtype, low, high = self.default_dtype, None, None
         if self._take(":"):
             dtype = self._dtype()
             low, high = self._range(dtype)
@@ -224,8 +241,8 @@ class _Parser:
         self._skip()
         match = _WORD.match(self.text, self.at)
         word = match.group() if match else ""
-        dtype = _ALIASES.get(word, word)
-        if dtype not in DTYPES:
+        dtype = tensor_dtype(word)
+        if dtype is None:
             close = difflib.get_close_matches(word, [*DTYPES, *_ALIASES], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise self._error(f"expected a dtype such as float32 or int64{hint}")
@@ -277,7 +294,5 @@ class _Parser:
 
     def _error(self, problem: str, at: int | None = None) -> UsageError:
         position = self.at if at is None else at
-        return UsageError(
-            f"--inputs, character {position + 1}: {problem}\n  {self.text}\n  {' ' * position}^",
-            remedy=_EXAMPLE,
-        )
+        where = f"{self.option}, character {position + 1}: {problem}"
+        return UsageError(f"{where}\n  {self.text}\n  {' ' * position}^", remedy=self.example)

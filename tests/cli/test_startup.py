@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("torch", "numpy", "tensorflow", "libcst", "jinja2", "yaml", "lief", "capstone")
+HEAVY = (
+    *("torch", "numpy", "tensorflow", "libcst", "jinja2", "yaml", "lief", "capstone"),
+    *("unicorn", "llvmlite", "ziglang"),
+)
 SLOW = ("rich", "packaging", "platformdirs", "importlib.metadata", "asyncio", "multiprocessing")
 
 RUN = """
@@ -60,6 +63,7 @@ def test_version_imports_nothing() -> None:
         ("--help",),
         ("scan", "--help"),
         ("db", "op", "--help"),
+        ("sim", "op", "--help"),
         ("explain", "OPS101"),
         ("explain", "aten::mm"),
         ("db", "op", "aten::kthvalue.values", "--torch", "2.5.1"),

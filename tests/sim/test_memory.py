@@ -61,3 +61,15 @@ def test_shared_memory_has_one_address_and_a_descriptor(memory: Memory) -> None:
     assert os.pread(region.descriptor, 5, 0) == b"hello"
     memory.discard(region)
     assert memory.read(region.start, 5) == bytes(5)
+
+
+def test_shared_regions_of_one_process_stand_side_by_side() -> None:
+    """Elsewhere other processes could not map them at the same address."""
+    one, two = Memory(), Memory()
+    try:
+        hint, size = 0x60_0000_0000, 1 << 20
+        places = [memory.add_shared(size, "device", hint).host for memory in (one, two)]
+        assert places == [hint, hint + size]
+    finally:
+        one.close()
+        two.close()

@@ -145,15 +145,27 @@ def test_a_wheel_in_the_cache_is_used(tmp_path: Path) -> None:
 def test_without_network_the_reason_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def offline(command: list[str], **kept: Any) -> subprocess.CompletedProcess[str]:
+    def offline(command: list[str], *_rest: Any) -> tuple[int, str]:
         assert "torch==9.9.9" in command
-        return subprocess.CompletedProcess(command, 1, "", "WARNING: retry\nERROR: no route")
+        return 1, "WARNING: retry\nERROR: no route\n"
 
-    monkeypatch.setattr(subprocess, "run", offline)
+    monkeypatch.setattr(wheel, "_followed", offline)
     with pytest.raises(PrepareError, match=r"not prepared .* download .*ERROR: no route") as caught:
         wheel.find("9.9.9", tmp_path)
     assert "connection" in caught.value.remedy
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bytes_that_have_arrived_are_told() -> None:
+    said = (
+        "print('Collecting torch'); print('Progress 5 of 10'); print('Progress 10 of 10'); exit(4)"
+    )
+    told: list[tuple[int, int]] = []
+    found = wheel._followed(
+        [sys.executable, "-c", said], os.environ, lambda *each: told.append(each)
+    )
+    assert found == (4, "Collecting torch\n")
+    assert told == [(5, 10), (10, 10)]
 
 
 def archive(path: Path, *names: str) -> Path:

@@ -22,6 +22,8 @@ _FAILED = ctypes.c_void_p(-1).value
 _NORESERVE = 0x40 if sys.platform == "darwin" else 0x4000
 _FIXED = 0x10
 _ANONYMOUS = mmap.MAP_ANONYMOUS
+_PLACES = 64
+"""Shared regions of one process that keep their places."""
 PAGE = 0x4000
 """Page size of Apple silicon: 16 KiB."""
 
@@ -76,10 +78,12 @@ class Memory:
         """Maps zeroed memory whose guest address is its host address.
 
         Pointers stored in it mean the same to emulated and to native code, and to other
-        processes that map the region's descriptor at the same address.
+        processes that map the region's descriptor at the same address. It lies at `hint`, or at
+        the next multiple of its size above that is free: near addresses that the system chooses,
+        other processes would have libraries.
         """
         descriptor = _memory_file(size)
-        host = _mmap(hint, size, mmap.MAP_SHARED | _NORESERVE, descriptor)
+        host = _place(hint, size, descriptor)
         region = Region(host, size, host, name, descriptor)
         self._insert(region)
         return region
@@ -181,6 +185,18 @@ def _libc() -> ctypes.CDLL:
     ]
     libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     return libc
+
+
+def _place(hint: int, size: int, descriptor: int) -> int:
+    """Maps a descriptor at the first free place from `hint` on; anywhere without a hint."""
+    flags = mmap.MAP_SHARED | _NORESERVE
+    for step in range(_PLACES if hint else 0):
+        wanted = hint + step * size
+        host = _mmap(wanted, size, flags, descriptor)
+        if host == wanted:
+            return host
+        _libc().munmap(host, size)
+    return _mmap(0, size, flags, descriptor)
 
 
 def _memory_file(size: int) -> int:

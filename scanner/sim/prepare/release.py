@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
+
+import msgspec
 
 from scanner.sim.machine.faults import Fault
 from scanner.sim.prepare import toolchain, wheel
 from scanner.sim.prepare.errors import PrepareError
 from scanner.sim.prepare.prepared import Prepared, cache_folder, load, prepared_releases
 
-__all__ = ["find_prepared", "list_prepared", "prepare", "remove"]
+__all__ = ["Found", "find_prepared", "list_prepared", "prepare", "remove", "survey"]
 
 _RUNTIME = "libruntime.dylib"
 _GLUE = "libglue.dylib"
@@ -26,10 +30,12 @@ def prepare(
     root: Path | None = None,
     progress: Callable[[str], None] = _silent,
     wheel_path: Path | None = None,
+    downloading: Callable[[int, int], None] = wheel.silent,
 ) -> Prepared:
     """The prepared release, made if it is not there: two to three minutes the first time.
 
-    `progress` is told what is being done. Raises PrepareError.
+    `progress` is told what is being done, `downloading` bytes that have arrived and all of them.
+    Raises PrepareError.
     """
     root = root or cache_folder()
     native = toolchain.native_digest()
@@ -37,7 +43,7 @@ def prepare(
     found = load(folder, native)
     if found is not None:
         return found
-    archive = wheel_path or wheel.find(release)
+    archive = wheel_path or wheel.find(release, None, progress, downloading)
     work = root / f".work-{release}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -76,6 +82,45 @@ def list_prepared(root: Path | None = None) -> list[Prepared]:
         if known is not None:
             found.append(known)
     return found
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder of prepared files."""
+
+    release: str
+    state: Literal["usable", "outdated", "damaged"]
+    """*outdated* was made by another version of opscan; both must be prepared again."""
+    nbytes: int
+    """On disk."""
+    folder: str
+    wheel: str = ""
+    sha256: str = ""
+    """Of the wheel."""
+
+
+def survey(root: Path | None = None) -> list[Found]:
+    """Everything that has been prepared, whether it can be used or not, by release."""
+    root = root or cache_folder()
+    native = toolchain.native_digest()
+    found = [_found(root / name, native) for name in prepared_releases(root)]
+    return sorted(found, key=lambda each: [int(part) for part in re.findall(r"\d+", each.release)])
+
+
+def _found(folder: Path, native: str) -> Found:
+    bare = Found(
+        release=folder.name,
+        state="outdated",
+        nbytes=sum(file.stat().st_blocks * 512 for file in folder.iterdir()),
+        folder=str(folder),
+    )
+    try:
+        known = load(folder, native)
+    except PrepareError:
+        return msgspec.structs.replace(bare, state="damaged")
+    if known is None:
+        return bare
+    wheel_name, sha256 = known.manifest.wheel, known.manifest.wheel_sha256
+    return msgspec.structs.replace(bare, state="usable", wheel=wheel_name, sha256=sha256)
 
 
 def remove(release: str, root: Path | None = None) -> None:

@@ -9,13 +9,15 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 
 import platformdirs
 
 from scanner.sim.prepare.errors import PrepareError
 
-__all__ = ["DYLIBS", "digest", "extract", "find"]
+__all__ = ["DYLIBS", "digest", "extract", "find", "silent"]
 
 _PLATFORMS = ("macosx_14_0_arm64", "macosx_11_0_arm64")
 _LAST_WITHOUT_CP312 = (2, 1)
@@ -24,10 +26,26 @@ DYLIBS = ("torch/lib/libc10.dylib", "torch/lib/libtorch_cpu.dylib")
 """In order of loading."""
 _HEADERS = "torch/include/"
 _CHUNK = 1 << 20
+_ARRIVED = re.compile(r"Progress (\d+) of (\d+)")
+_RAW_PROGRESS = (24, 1)
+"""pip from which on `--progress-bar raw` prints the lines of `_ARRIVED`."""
+_RESUMES = (25, 1)
 
 
-def find(release: str, folder: Path | None = None) -> Path:
+def silent(*_: object) -> None:
+    """Tells nobody."""
+
+
+def find(
+    release: str,
+    folder: Path | None = None,
+    progress: Callable[[str], None] = silent,
+    downloading: Callable[[int, int], None] = silent,
+) -> Path:
     """The wheel of a release, downloaded with pip unless the cache has it.
+
+    pip compares it with the hash that the index states, and resumes a connection that breaks.
+    `downloading` is told bytes that have arrived and all of them.
 
     Raises PrepareError for an unknown release or without a connection.
     """
@@ -40,7 +58,8 @@ def find(release: str, folder: Path | None = None) -> Path:
     kept = sorted(folder.glob(f"torch-{release}-*arm64.whl"))
     if kept:
         return kept[-1]
-    _download(release, folder)
+    progress(f"downloading torch {release}")
+    _download(release, folder, downloading)
     found = sorted(folder.glob(f"torch-{release}-*arm64.whl"))
     if not found:
         raise PrepareError(
@@ -79,7 +98,7 @@ def extract(wheel: Path, target: Path) -> None:
         ) from error
 
 
-def _download(release: str, folder: Path) -> None:
+def _download(release: str, folder: Path, downloading: Callable[[int, int], None]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     major, minor = map(int, release.split(".")[:2])
     python = "3.10" if (major, minor) <= _LAST_WITHOUT_CP312 else "3.12"
@@ -87,12 +106,13 @@ def _download(release: str, folder: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     for platform in _PLATFORMS:
         command += ["--platform", platform]
+    command += _pip_options()
     command += ["--python-version", python, "-d", str(partial), f"torch=={release}"]
     environment = {**os.environ, "PIP_CONSTRAINT": "", "PIP_CONFIG_FILE": os.devnull}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
+    code, said = _followed(command, environment, downloading)
+    if code:
         shutil.rmtree(partial, ignore_errors=True)
-        reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+        reason = said.strip().splitlines()[-1:]
         raise PrepareError(
             f"torch {release} is not prepared and pip could not download its macOS wheel: "
             + " ".join(reason),
@@ -101,3 +121,35 @@ def _download(release: str, folder: Path) -> None:
     for path in partial.glob("*.whl"):
         path.replace(folder / path.name)
     shutil.rmtree(partial, ignore_errors=True)
+
+
+def _pip_options() -> list[str]:
+    """What the installed pip can do of telling its progress and resuming."""
+    try:
+        major, minor = (int(part) for part in metadata.version("pip").split(".")[:2])
+    except (metadata.PackageNotFoundError, ValueError):
+        return []
+    options = ["--progress-bar", "raw"] if (major, minor) >= _RAW_PROGRESS else []
+    return [*options, "--resume-retries", "5"] if (major, minor) >= _RESUMES else options
+
+
+def _followed(
+    command: Sequence[str], environment: Mapping[str, str], downloading: Callable[[int, int], None]
+) -> tuple[int, str]:
+    """Exit code and what was said; progress is passed on."""
+    said: list[str] = []
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if match := _ARRIVED.match(line):
+                downloading(int(match[1]), int(match[2]))
+            else:
+                said.append(line)
+    return child.returncode, "".join(said)

@@ -1,0 +1,1 @@
+"""Looks closely at single ops of a simulated release: one op, or what two releases do."""
