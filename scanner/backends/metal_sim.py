@@ -51,7 +51,7 @@ def open_simulator(spec: str) -> Simulator:
     macos = target.macos or DEFAULT_MACOS
     gpu = host.known_gpu(target.chip or DEFAULT_CHIP, target.ram)
     try:
-        session = open_release(target.version, macos, gpu)
+        session = open_release(target.version, macos, gpu, fallback=target.fallback)
     except OpscanError as error:
         return Simulator(target, Unusable(reason=error.message, remedy=error.remedy))
     return Simulator(target, session)
@@ -93,6 +93,7 @@ class Simulator:
                 "wheel": session.prepared.manifest.wheel_sha256,
                 "reference": f"torch {torch.__version__}",
                 "memory": str(session.gpu.memory),
+                "fallback": str(self.target.fallback),
             },
         )
 

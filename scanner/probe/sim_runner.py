@@ -22,7 +22,6 @@ _NO_GRADIENT = {
     "reason": "gradients are not simulated: the step's backward ops are, each by itself",
     "outputs": [],
 }
-_UNSERVED = "not currently implemented for the MPS device"
 _LISTED = 20
 _LONGEST = 300
 
@@ -43,20 +42,12 @@ class SimRunner(TorchRunner):
         except Inconclusive as error:
             result = CaseResult(op=call.op, status="unknown", reason=str(error))
             ran = Ran(status="unknown", reason=str(error), detail=msgspec.to_builtins(result))
-        return self._marked(self._with_variable(ran))
+        return self._marked(ran)
 
     def fallback_cost(self, call: OpCall) -> dict[str, Any]:
         """Nothing: how long an emulator takes says nothing about a Mac."""
         del call
         return {}
-
-    def _with_variable(self, ran: Ran) -> Ran:
-        """The snapshot was made without the variable, so what it would catch is not known."""
-        text = str(ran.detail.get("error", ""))
-        if not self._simulator.target.fallback or _UNSERVED not in text:
-            return ran
-        reason = "it raises without PYTORCH_ENABLE_MPS_FALLBACK, and with it nothing is simulated"
-        return msgspec.structs.replace(ran, status="unknown", reason=reason)
 
     def _marked(self, ran: Ran) -> Ran:
         calls = [call for _, call in self._simulator.seen]
@@ -85,10 +76,12 @@ def _summary(calls: list[Call]) -> dict[str, Any]:
     """What the release's code did, every run together."""
     kernels = [e.kernel for call in calls for e in call.events if isinstance(e, trace.Launch)]
     findings = [finding for call in calls for finding in call.findings]
+    notes = [note for call in calls for note in call.notes]
     return {
         "paths": sorted({call.path for call in calls}),
         "kernels": list(dict.fromkeys(kernels))[:_LISTED],
         "findings": list(dict.fromkeys(findings))[:_LISTED],
+        "notes": list(dict.fromkeys(notes))[:_LISTED],
     }
 
 

@@ -16,7 +16,6 @@ from scanner.sim.gpu import Gpu
 from scanner.sim.prepare.release import find_prepared
 
 if TYPE_CHECKING:
-    from scanner.sim.executors import GraphExecutor
     from scanner.sim.session import Session
 
 __all__ = ["open_release", "simulator_digest"]
@@ -24,12 +23,14 @@ __all__ = ["open_release", "simulator_digest"]
 _NEEDED = ("unicorn", "llvmlite", "ziglang")
 
 
-def open_release(release: str, macos: str, gpu: Gpu, root: Path | None = None) -> Session:
+def open_release(
+    release: str, macos: str, gpu: Gpu, *, fallback: bool = False, root: Path | None = None
+) -> Session:
     """A session of a release that was prepared before; nothing is downloaded.
 
-    Loads the emulator, so only a worker process may call it. Raises `PrepareError` when the
-    release is not prepared or its files are damaged, `UsageError` when a package is missing or
-    the macOS version is none.
+    `fallback` stands for `PYTORCH_ENABLE_MPS_FALLBACK=1`. Loads the emulator, so only a worker
+    process may call it. Raises `PrepareError` when the release is not prepared or its files are
+    damaged, `UsageError` when a package is missing or the macOS version is none.
     """
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
@@ -41,9 +42,8 @@ def open_release(release: str, macos: str, gpu: Gpu, root: Path | None = None) -
     from scanner.sim.launches import Shaders
 
     cache = platformdirs.user_cache_path("opscan") / "shaders"
-    return host.open(
-        prepared, macos, gpu, shaders=partial(Shaders, prepared, cache=cache), graphs=_graphs()
-    )
+    shaders = partial(Shaders, prepared, cache=cache)
+    return host.open(prepared, macos, gpu, shaders=shaders, fallback=fallback)
 
 
 def simulator_digest() -> str:
@@ -54,8 +54,3 @@ def simulator_digest() -> str:
     for source in sorted(sources):
         hasher.update(source.relative_to(root).as_posix().encode() + b"\0" + source.read_bytes())
     return hasher.hexdigest()[:16]
-
-
-def _graphs() -> GraphExecutor | None:
-    """The interpreter of graphs; None where a call that needs one stays unknown."""
-    return None

@@ -145,7 +145,9 @@ def test_facts_name_what_is_imitated_and_all_that_results_depend_on() -> None:
     facts = fake_simulator(FakeSession()).facts
     assert (facts.backend, facts.name) == ("metal-sim", "Apple M2")
     assert (facts.framework, facts.os) == ("torch 2.9.1", "macOS 15.5 (imitated)")
-    assert set(facts.details) == {"simulator", "wheel", "reference", "memory"}
+    assert set(facts.details) == {
+        *("simulator", "wheel", "reference", "memory", "fallback"),
+    }
 
 
 def test_a_release_that_is_not_prepared_says_how_to(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -35,7 +36,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder = tmp_path / name
         folder.mkdir()
         (folder / "heap.mem").write_bytes(b"content")
-        part = prepared.Part("heap", "heap.mem", 0, 1, 7, "00")
+        content = hashlib.sha256(b"content").hexdigest()
+        part = prepared.Part("heap", "heap.mem", 0, 1, 7, content)
         made = prepared.Manifest(
             prepared.FORMAT, name, f"torch-{name}.whl", "ab12", digest, (part,),
             (), (), {}, {}, 0, {},

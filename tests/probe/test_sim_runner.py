@@ -16,7 +16,7 @@ from scanner.probe.plan import config_key
 from scanner.probe.runner import Ran
 from scanner.probe.sim_runner import SimRunner
 from scanner.probe.supervisor import probe
-from scanner.records import OpCall, Target
+from scanner.records import OpCall
 from scanner.sim.call import Call
 from tests.backends.fake_release import FakeSession, fake_simulator
 from tests.samples import call, spec
@@ -32,11 +32,10 @@ MISSING = (
 def run(
     monkeypatch: pytest.MonkeyPatch,
     answer: Call | None = None,
-    target: Target | None = None,
     one: OpCall | None = None,
 ) -> Ran:
     """`neg` on a release that answers in this way, or computes rightly."""
-    device = fake_simulator(FakeSession({"aten::neg": answer} if answer else {}), target)
+    device = fake_simulator(FakeSession({"aten::neg": answer} if answer else {}))
     monkeypatch.setattr(torch_runner, "open_device", lambda _spec: device)
     return SimRunner("metal-sim:2.9.1", {"timing": True}).run(one or call("aten::neg"))
 
@@ -65,16 +64,6 @@ def test_what_is_raised_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
         "the MPS device"
     )
     assert MISSING in ran.detail["error"]
-
-
-def test_with_the_fallback_variable_what_it_would_catch_is_unknown(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answer = Call("raises", "raises", message=MISSING, error="NotImplementedError")
-    target = Target(framework="torch", version="2.9.1", fallback=True)
-    assert run(monkeypatch, answer, target).status == "unknown"
-    other = Call("raises", "raises", message="sizes differ", error="RuntimeError")
-    assert run(monkeypatch, other, target).status == "unsupported"
 
 
 @pytest.mark.parametrize(
