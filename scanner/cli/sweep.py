@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from scanner.cli.messages import interruptible
 
 if TYPE_CHECKING:
+    from scanner.probe.limits import Launch
     from scanner.probe.protocol import Outcome
     from scanner.probe.sweep import Sample, Swept
 
@@ -25,6 +27,7 @@ _BAD = frozenset({"crash", "wrong", "nan"})
 @click.option("--dtype", multiple=True, default=("float32",), show_default=True)
 @click.option("--samples", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--no-gradients", is_flag=True, help="Forward only.")
+@click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Resume from and append to FILE.")
 @click.option(
     "--repro",
@@ -56,23 +59,45 @@ def command(device: str, **options: Any) -> int:
 
 
 def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[str, Outcome]:
-    from scanner.cli.devices import Messages
+    from scanner.cli.devices import Messages, store_path
     from scanner.probe.observer import Remembering
     from scanner.probe.outcomes import measurement_of
     from scanner.probe.reproduce import Reproduction, failures, write_repros
+    from scanner.probe.session import opened
     from scanner.probe.supervisor import probe
 
     calls = [sample.call for sample in samples]
     watch = Remembering(Messages(quiet=False))
-    chosen = {"gradients": not options["no_gradients"]}
-    found = probe(calls, device, chosen, journal=options["journal"], observer=watch)
-    outcomes = {outcome.key: outcome for outcome in found}
+    # As a scan spells it, which then need not run these configurations again.
+    chosen = {"gradients": False} if options["no_gradients"] else {}
+    with ExitStack() as stack:
+        found = probe(
+            calls,
+            device,
+            chosen,
+            launch=_launch(device),
+            journal=options["journal"],
+            store=opened(stack, store_path(), watch),
+            fresh=options["fresh"],
+            observer=watch,
+        )
+        outcomes = {outcome.key: outcome for outcome in found}
     if options["repro"] and watch.facts is not None:
         how = Reproduction(folder=options["repro"], device=device, environ=os.environ)
         facts = watch.facts
         measured = {key: measurement_of(outcome, facts) for key, outcome in outcomes.items()}
         write_repros(failures(calls, measured), facts, how, watch)
     return outcomes
+
+
+def _launch(device: str) -> Launch:
+    """As a scan starts its workers: without the fallback variable, unless the user has set it."""
+    from scanner.backends.mps_facts import fallback_is_on
+    from scanner.backends.open import reads_fallback_variable
+    from scanner.probe.limits import Launch
+
+    without = reads_fallback_variable(device) and not fallback_is_on(os.environ)
+    return Launch(environ=dict(os.environ), fallback=False if without else None)
 
 
 def _write(path: Path, samples: list[Sample], outcomes: dict[str, Outcome]) -> None:
