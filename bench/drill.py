@@ -109,7 +109,7 @@ IN_PLACE_UNARY = ("exp_", "sigmoid_", "tanh_", "relu_", "neg_", "abs_", "sin_", 
 EXPECTED: dict[str, frozenset[str]] = {
     **dict.fromkeys(("abort", "segfault", "exit", "late", "hang", "partial"), frozenset({"crash"})),
     "oom": frozenset({"unknown"}),
-    "raise": frozenset({"unsupported"}),
+    **dict.fromkeys(("raise", "missing"), frozenset({"unsupported"})),
     # A view that is spoilt spoils its input too, which is the graver thing to say.
     "nan": frozenset({"nan", "wrong"}),
     "unnan": frozenset({"nan", "wrong"}),

@@ -26,7 +26,8 @@ def device_seconds(row: OpReport) -> float:
 def with_shares(rows: Sequence[OpReport], target: str) -> tuple[OpReport, ...]:
     """The rows that `target` dispatches with their share of its step, as detail `share`.
 
-    It holds `device` and `cpu` (0 to 1, of what was timed), `device_s` and `cpu_s`.
+    It holds `device` and `cpu` (0 to 1, of what was timed), `device_s`, `cpu_s`, and the timing's
+    `warning`.
     """
     timed = [row for row in rows if _dispatched(row, target)]
     totals = {side: sum(_seconds(row, side) or 0.0 for row in timed) for side in _SIDES}
@@ -47,6 +48,7 @@ def step_time(rows: Sequence[OpReport], target: str) -> dict[str, Any] | None:
         "device": timed[0].measurement.device,
         "device_s": sum(_seconds(row, "device") or 0.0 for row in timed),
         "cpu_s": sum(_seconds(row, "cpu") or 0.0 for row in timed),
+        "first_calls_s": sum(_first_s(row) for row in timed),
         "basis": "sum of isolated ops; overlap not counted",
         "timed": {"configurations": len(timed), "calls": sum(row.calls for row in timed)},
         **_in_half(timed),
@@ -87,6 +89,13 @@ def _in_half(timed: Sequence[OpReport]) -> dict[str, Any]:
 _SIDES = ("device", "cpu")
 
 
+def _first_s(row: OpReport) -> float:
+    """What a process waits for the first call of a row, mostly for shaders to be compiled."""
+    assert row.measurement is not None
+    device = row.measurement.detail["timing"]["device"]
+    return float(device["first_s"])
+
+
 def _dispatched(row: OpReport, target: str) -> bool:
     """Releases that lower a step otherwise have rows of their own, which must not count twice."""
     return any(verdict.target == target for verdict in row.verdicts)
@@ -99,6 +108,7 @@ def _with_share(row: OpReport, totals: dict[str, float]) -> OpReport:
     share = {
         **{side: spent[side] / totals[side] if totals[side] else 0.0 for side in _SIDES},
         **{f"{side}_s": spent[side] for side in _SIDES},
+        "warning": row.measurement.detail["timing"]["warning"],
     }
     detail = {**row.measurement.detail, "share": share}
     measurement = msgspec.structs.replace(row.measurement, detail=detail)

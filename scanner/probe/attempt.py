@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,6 +33,8 @@ class Attempt:
     """The same on the CPU, dense."""
     storages: list[Tensor] = field(default_factory=list)
     """Every input storage after the run, in the order of `Operands.storages`."""
+    seconds: float = 0.0
+    """Of the call itself, waited for; 0 when it raised."""
 
 
 def on_device(device: Device, call: OpCall, operands: Operands) -> tuple[list[Any], list[Any]]:
@@ -68,14 +71,18 @@ def attempt(
     """
     tensors, storages = on_device(device, call, operands)
     poison_memory(device, expected, pattern)
+    device.synchronize()
+    start = time.perf_counter()
     try:
         with torch.no_grad():
             result = invoke(device, schema, call, tensors)
             device.synchronize()
     except Exception as error:
         return Attempt(error=error)
+    seconds = time.perf_counter() - start
     live = flat_results(result, changed_tensors(schema, call, tensors))
     return Attempt(
+        seconds=seconds,
         live=live,
         outputs={name: downloaded(device, tensor) for name, tensor in live.items()},
         storages=[device.download(storage) for storage in storages],

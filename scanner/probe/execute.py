@@ -100,6 +100,7 @@ class _Case:
         self._options = options
         self._standard = standard_of(schema, call)
         self._plain = plain
+        self._first_s = 0.0
         self._expected = self._expecting(schema, call, operands)
 
     def _expecting(self, schema: Schema, call: OpCall, operands: Operands) -> Expected:
@@ -120,6 +121,7 @@ class _Case:
             # The device may still crash on it, but what it should do is not known.
             return self._result("unknown", reason="the CPU reference raises", error=reference.error)
         first = self._attempt(0)
+        self._first_s = first.seconds
         if first.error is not None:
             return self._raised(first.error)
         found = self._judge(first)
@@ -223,4 +225,5 @@ class _Case:
             error=explain(error) if error is not None else "",
             outputs=tuple(found.outputs) if found else (),
             detections=tuple(found.detections) if found else (),
+            first_s=self._first_s,
         )

@@ -128,6 +128,8 @@ class CaseResult(_Record, frozen=True, kw_only=True):
     gradient: GradientResult | None = None
     """None when the op is not differentiable here."""
     seed: int = 0
+    first_s: float = 0.0
+    """Seconds of the first call, with whatever is compiled for it; 0 when it raised."""
     device_lost: bool = False
     """Whether the error leaves the device unusable for this process."""
 

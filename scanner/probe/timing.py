@@ -36,7 +36,7 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Repeated timings of one thing, in seconds a call."""
 
     first_s: float
-    """The first call: with compilation and whatever else happens once."""
+    """The first call: with compilation and whatever else happens once in a process."""
     median_s: float
     p10_s: float
     p90_s: float

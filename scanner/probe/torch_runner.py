@@ -82,9 +82,10 @@ class TorchRunner:
         if result.device_lost:
             self._lost = result.error or result.reason
         detail = msgspec.to_builtins(result)
+        first_s = detail.pop("first_s")  # a time, which belongs to the others
         ran = Ran(status=result.status, reason=result.reason, detail=detail)
         if result.status == "native" and self._timing.timing:
-            ran = self._timed(call, ran)
+            ran = self._timed(call, ran, first_s)
         return self._dispatched(ran, call.op)
 
     def fallback_cost(self, call: OpCall) -> dict[str, Any]:
@@ -115,9 +116,9 @@ class TorchRunner:
             ran, detail={**ran.detail, "dispatch": where}, fallbacks=(op,) if away else ()
         )
 
-    def _timed(self, call: OpCall, ran: Ran) -> Ran:
+    def _timed(self, call: OpCall, ran: Ran, first_s: float) -> Ran:
         try:
-            timing = self._time(call)
+            timing = self._time(call, first_s)
         except Exception as error:
             failed = f"{type(error).__name__}: {error}"
             return msgspec.structs.replace(ran, detail={**ran.detail, "timing_error": failed})
@@ -133,12 +134,17 @@ class TorchRunner:
         )
         return Ran(status="slow", reason=reason, detail=detail)
 
-    def _time(self, call: OpCall) -> Timing | None:
-        """None for an op that needs state of another one that ran before it."""
+    def _time(self, call: OpCall, first_s: float) -> Timing | None:
+        """None for an op that needs state of another one that ran before it.
+
+        `first_s` was taken when the op was judged: by now everything is compiled.
+        """
         schema = schema_of(call.op)
         if schema.op in DEVICE_SAVED:
             return None
-        return self._raced(schema, call, Budget(seconds=self._timing.timing_s))
+        timing = self._raced(schema, call, Budget(seconds=self._timing.timing_s))
+        device = msgspec.structs.replace(timing.device, first_s=first_s)
+        return msgspec.structs.replace(timing, device=device)
 
     def _raced(self, schema: Schema, call: OpCall, budget: Budget) -> Timing:
         operands = drawn(schema, call, self._options.seed)

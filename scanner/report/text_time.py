@@ -22,7 +22,9 @@ def share_line(block: Block) -> Iterator[Text]:
     share = sum(float(each["device"]) for each in block.times)
     cpu_s = sum(float(each["cpu_s"]) for each in block.times)
     line = f"{share:.1%} of the step on the device: {seconds_text(block.device_s)}"
-    yield Text(f"{line}, {seconds_text(cpu_s)} on the CPU", "cyan")
+    warnings = dict.fromkeys(each["warning"] for each in block.times if each["warning"])
+    more = "".join(f"; {warning}" for warning in warnings)
+    yield Text(f"{line}, {seconds_text(cpu_s)} on the CPU{more}", "cyan")
 
 
 def variant_lines(block: Block) -> Iterator[Text]:
@@ -60,6 +62,7 @@ def step_text(time: Mapping[str, Any]) -> str:
     """`ModelReport.time` in one sentence."""
     device, cpu = (seconds_text(time[f"{side}_s"]) for side in ("device", "cpu"))
     text = f"the whole step would take {device} on the device, {cpu} on the CPU ({time['basis']})"
+    text += f"; first calls take {seconds_text(time['first_calls_s'])} on the device"
     for dtype, step in time.get("autocast", {}).items():
         text += f"; {seconds_text(step['device_s'])} on the device with autocast to {dtype}"
     missing = time["not_timed"]

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from scanner.backends.interface import DeviceFacts
 from scanner.errors import DataError
+from scanner.probe.observer import Observer
 from scanner.probe.protocol import Death, Outcome
 from scanner.probe.store import Store, Stored, StoreKey, open_store
+from tests.probe.iso_fakes import call, outcomes
 
 FACTS = DeviceFacts(
     backend="mps", name="Apple M3", framework="torch 2.9.1", os="macOS 15.5 (24F74)"
@@ -140,3 +143,28 @@ def test_two_scans_write_at_the_same_time(tmp_path: Path) -> None:
         one.put_many(PLACE, [outcome("a")])
         other.put_many(PLACE, [outcome("b")])
         assert set(one.get_many(PLACE, ["a", "b"])) == {"a", "b"}
+
+
+def test_settings_of_the_fallback_variable_and_passes_do_not_share_measurements(
+    tmp_path: Path,
+) -> None:
+    ways: list[dict[str, Any]] = [
+        {"launch": {"fallback": False}},
+        {"launch": {"fallback": True}},
+        {"options": {"break_even": True}},
+        {"options": {"precision": "float16"}},
+    ]
+    with fresh(tmp_path / "store") as store:
+        for way in ways:
+            for reused in (0, 1):
+                watcher = Reuse()
+                outcomes([call("fake::fine")], store=store, observer=watcher, **way)
+                assert watcher.reused == reused
+
+
+class Reuse(Observer):
+    """Remembers how much was known from before."""
+
+    def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
+        """Notes the last figure."""
+        self.reused = reused

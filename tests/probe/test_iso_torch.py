@@ -73,6 +73,8 @@ def test_timing_is_part_of_what_passes() -> None:
     timing = detail["timing"]
     assert set(timing) == {"device", "cpu", "ratio", "slow", "warning", "break_even"}
     assert timing["device"]["median_s"] > 0
+    assert timing["device"]["first_s"] > 0
+    assert "first_s" not in detail
     assert timing["device"]["samples"] == timing["cpu"]["samples"] >= 7
     assert "timing" not in TorchRunner("cpu", {}).run(MM).detail
 
