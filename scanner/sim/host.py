@@ -55,14 +55,17 @@ def open(
 ) -> Session:
     """Starts a process of a prepared release, in well under two seconds.
 
-    Without executors nothing is executed, and calls that need it are *unknown*. `fallback` stands
-    for `PYTORCH_ENABLE_MPS_FALLBACK=1`. Raises UsageError for a macOS version or chip that is not
-    understood, PrepareError where a release was prepared before `fallback` could be had.
+    `graphs` interprets graphs, by default with torch. Without `shaders` no kernel is executed, and
+    calls that need one are *unknown*. `fallback` stands for `PYTORCH_ENABLE_MPS_FALLBACK=1`. Raises
+    UsageError for a macOS version or chip that is not understood, PrepareError where a release was
+    prepared before `fallback` could be had.
     """
+    from scanner.sim.graph.interpreter import Interpreter
     from scanner.sim.session import Session
 
+    interpreter = graphs or Interpreter()
     return Session(
-        prepared, macos_version(macos), known_gpu(gpu), shaders, graphs, fallback=fallback
+        prepared, macos_version(macos), known_gpu(gpu), shaders, interpreter, fallback=fallback
     )
 
 

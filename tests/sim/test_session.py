@@ -10,7 +10,7 @@ import pytest
 from scanner.sim import host, trace
 from scanner.sim.call import Call
 from scanner.sim.entry import ArgumentError
-from scanner.sim.executors import Answer, Done, Launch, NoShaders
+from scanner.sim.executors import Answer, Done, Launch, NoGraphs, NoShaders
 from scanner.sim.machine.faults import Fault
 from scanner.sim.prepare.release import list_prepared
 from scanner.sim.session import Session
@@ -82,7 +82,8 @@ def test_a_silent_fallback_is_seen(session: Session) -> None:
 
 def test_graphs_are_recorded_and_not_executed_without_an_interpreter(session: Session) -> None:
     square = floats(1, 2, 3, 4, shape=(2, 2))
-    call = session.call("aten::mm", (square, square))
+    with host.open(session.prepared, macos="15.0", graphs=NoGraphs()) as opened:
+        call = opened.call("aten::mm", (square, square))
     assert (call.outcome, call.path) == ("unknown", "native-graph")
     assert call.message == "not executable: no graph interpreter"
     (run,) = call.runs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from scanner.sim.graph.recording import TensorData
 from scanner.sim.machine.memory import Region
 from scanner.sim.metal.recorder import Recorder
 from scanner.sim.objc.message import Message
@@ -78,6 +79,10 @@ class MTLBuffer(Object):
         """Gives the memory back."""
         if self._release is not None:
             self._release(self)
+
+    def value(self) -> TensorData:
+        """The recording's form: bytes, at the address that this process knows too."""
+        return TensorData(self.contents_at, self.size, (self.size,), "uint8")
 
     @method("contents", "gpuAddress")
     def contents(self, message: Message) -> Result:

@@ -13,15 +13,21 @@ from scanner.sim.graph.methods import Method
 __all__ = ["all_methods"]
 
 _FAMILIES: tuple[str, ...] = (
+    "binary",
     "convolution",
+    "elementwise",
     "fourier",
     "indexing",
+    "matrices",
     "normalization",
     "pooling",
     "randomness",
     "recurrent",
+    "reductions",
     "resize",
     "sampling",
+    "shapes",
+    "slices",
     "sorting",
 )
 
