@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from typing import Any, Literal
 from scanner import __version__
 from scanner.backends.mps_facts import fallback_variables
 from scanner.backends.sim_spec import NAME as SIMULATOR
+from scanner.backends.sim_spec import is_simulator, sim_target
 from scanner.capture.client import Captured, Launch, NotCaptured, SourceCapture, capture_source
 from scanner.capture.protocol import Job, JobSource, Profile
 from scanner.errors import OpscanError
@@ -239,11 +241,17 @@ def _measured(
             device=device,
             environ={**environ, **fallback_variables(fallback)},
             check=not watch.was_interrupted,
+            label=_release(device) if is_simulator(device) else "",
         )
         write_repros(failures(every, measured), watch.facts, how, watch)
     if not watch.was_interrupted:
         keep.finished()
     return measured
+
+
+def _release(simulator: str) -> str:
+    """What tells the files about one imitated target from those about another."""
+    return re.sub(r"[^\w.]+", "-", sim_target(simulator).id)
 
 
 def _report(

@@ -46,7 +46,7 @@ def issue_text(failure: Failure, facts: DeviceFacts, device: str, script: str, c
     sections = [
         f"# `{call.op}` on {facts.backend}: {_TITLES.get(result.status, result.status)}",
         _sentence(result),
-        *_drilled(facts),
+        *_no_device(facts),
         *_evidence(failure),
         "## Expected and found\n\n" + _expected(failure),
         f"## Configuration\n\n{_configuration(call)}",
@@ -71,9 +71,15 @@ def _sentence(result: CaseResult) -> str:
     return f"{reason[0].upper()}{reason[1:]}{end}"
 
 
-def _drilled(facts: DeviceFacts) -> Iterator[str]:
+def _no_device(facts: DeviceFacts) -> Iterator[str]:
+    """What was seen on no real device is said to be that."""
     if facts.backend == "drill":
         yield "The fault was injected by a drill of opscan: **there is nothing to report**."
+    if facts.backend == "metal-sim":
+        yield (
+            "*Simulated*: the release's own MPS code was run in opscan's simulator, on no Apple "
+            "GPU. Run the script with `mps` on a Mac before you report it."
+        )
 
 
 def _evidence(failure: Failure) -> Iterator[str]:

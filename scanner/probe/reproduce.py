@@ -32,7 +32,7 @@ __all__ = ["Repro", "Reproduction", "claim_folder", "failures", "repro_name", "w
 
 _FAILING = frozenset({"wrong", "nan", "crash", "unsupported"})
 """What is slow or falls back has been found right; a wrong result is never reported as such."""
-_OURS = re.compile(r"[\w-]+-[0-9a-f]{8}\.(py|md)")
+_OURS = re.compile(r"[\w.-]+-[0-9a-f]{8}\.(py|md)")
 _WRITER = (sys.executable, "-m", "scanner.probe.repro_worker")
 _LISTED = 3
 
@@ -53,6 +53,13 @@ class Reproduction:
     """So much longer for each script."""
     check: bool = True
     """Whether to run the scripts."""
+    label: str = ""
+    """What the names of the files begin with, where several devices share a folder."""
+
+    def name(self, call: OpCall) -> str:
+        """What the files about a configuration are called."""
+        plain = repro_name(call)
+        return f"{self.label}-{plain}" if self.label else plain
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +136,7 @@ def write_repros(
     repros = []
     interrupted = not how.check
     for failure in found:
-        name = repro_name(failure.call)
+        name = how.name(failure.call)
         source = sources[name]
         check = Check(status="not checked", message="the scan was interrupted")
         try:
@@ -162,7 +169,7 @@ class _Source:
 def _sources(found: Sequence[Failure], how: Reproduction) -> dict[str, _Source]:
     """By name. A writer that dies is started again for those after the one it died of."""
     jobs = [
-        Job(name=repro_name(each.call), device=how.device, call=each.call, result=each.result)
+        Job(name=how.name(each.call), device=how.device, call=each.call, result=each.result)
         for each in found
     ]
     with tempfile.TemporaryDirectory(prefix="opscan-repro-") as scratch:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,8 @@ _PRINTED = 4096
 _AT_FAULT = 1
 _VERDICTS = ("the device is right", "THE DEVICE IS WRONG", "nothing can be told")
 """What a script that comes to its end prints last."""
+_RAISED = "the device raises "
+_QUOTED = 160
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -96,8 +99,10 @@ def _happened(code: int | None, printed: str, limit_s: float) -> str:
         return f"the script did not end within {limit_s:g} s"
     if code < 0:
         return f"the script's process was killed by {_signal(-code)}"
-    last = next(reversed(printed.splitlines()), "nothing was printed")
-    return f"the script exited with {code}: {last}"
+    lines = printed.splitlines() or ["nothing was printed"]
+    # What a device raises says more than that it is wrong.
+    said = next((line for line in lines[-2:] if line.startswith(_RAISED)), lines[-1])
+    return f"the script exited with {code}: {textwrap.shorten(said, _QUOTED, placeholder='…')}"
 
 
 def _signal(number: int) -> str:

@@ -95,3 +95,8 @@ def test_a_drill_asks_for_no_report() -> None:
     drill = msgspec.structs.replace(M3, backend="drill")
     assert "there is nothing to report" in text(facts=drill)
     assert "there is nothing to report" not in text()
+
+
+def test_what_was_simulated_is_said_to_be() -> None:
+    assert "on no Apple GPU" in text(facts=msgspec.structs.replace(M3, backend="metal-sim"))
+    assert "Simulated" not in text()

@@ -64,6 +64,17 @@ def test_names_are_readable_and_stable() -> None:
     assert repro_name(none).startswith("aten-rand-none-")
 
 
+def test_several_devices_can_share_a_folder(tmp_path: Path) -> None:
+    one, other = (
+        Reproduction(folder=tmp_path, device="metal-sim", label=label).name(relu())
+        for label in ("torch-2.9.1", "torch-2.15.0-macos-26.2")
+    )
+    assert one == f"torch-2.9.1-{repro_name(relu())}"
+    assert one != other
+    (tmp_path / f"{one}.md").touch()
+    claim_folder(tmp_path)
+
+
 def test_failures_are_what_a_device_got_wrong_each_once() -> None:
     calls = [relu(size) for size in range(1, 8)]
     statuses = ("native", "wrong", "nan", "crash", "unsupported", "slow", "unknown")
@@ -134,6 +145,7 @@ HANG = "time.sleep(60)"
         (WRONG, failed(relu()), True, "the script exited with 1: THE DEVICE IS WRONG"),
         (RIGHT, failed(relu()), False, "the script exited with 0: the device is right"),
         ("sys.exit(1)", failed(relu()), False, "the script exited with 1: nothing was printed"),
+        (f"print('the device raises X: no'); {WRONG}", failed(relu()), True, "raises X: no"),
         ("import no_such_module", failed(relu()), False, "No module named"),
         (ABORT, failed(relu()), False, "the script's process was killed by SIGABRT"),
         (ABORT, failed(relu(), "crash", "signal"), True, "was killed by SIGABRT"),
