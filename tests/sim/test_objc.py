@@ -126,6 +126,16 @@ def test_dictionary_keys_are_equal_by_value(objects: Objects) -> None:
     assert objects.send_raw(made, "count") == 1
 
 
+@pytest.mark.parametrize("selector", ["copy", "mutableCopy"])
+def test_a_copied_dictionary_is_its_own(objects: Objects, selector: str) -> None:
+    original = objects.send("NSMutableDictionary", "dictionary")
+    key = objects.runtime.string("key")
+    objects.send(original, "setObject:forKey:", objects.array(1), key)
+    copied = objects.send(original, selector)
+    objects.send(original, "removeObjectForKey:", key)
+    assert objects.send_raw(copied, "count") == 1
+
+
 def test_nil_answers_zero(objects: Objects) -> None:
     objects.bench.cpu.set_d(0, 5.0)
     assert objects.send_raw(None, "anything:at:all:", 1, 2, 3) == 0

@@ -88,7 +88,8 @@ _PAIRS = (
     "topKWithSourceTensor",
     "bottomKWithSourceTensor",
 )
-_LSTM_GRADIENTS = 8
+_LSTM_OPERANDS = ("inputWeight", "bias", "initState", "initCell", "peephole")
+"""Optional ones that have a gradient when they are given."""
 
 
 def parts(selector: str) -> list[str]:
@@ -129,7 +130,7 @@ def output_count(selector: str, arguments: dict[str, object]) -> int:
         sizes = arguments["splitSizes"]
         return len(sizes) if isinstance(sizes, tuple) else 1
     if selector.startswith("LSTMGradients"):
-        return _LSTM_GRADIENTS
+        return 2 + sum(arguments.get(part) is not None for part in _LSTM_OPERANDS)
     if selector.startswith("LSTMWith"):
         descriptor = arguments["descriptor"]
         assert isinstance(descriptor, dict)

@@ -248,6 +248,16 @@ class NSDictionary(Object):
         """All values."""
         return NSArray(list(self.pairs.values()))
 
+    @method("copy")
+    def copy(self, message: Message) -> Result:
+        """A dictionary of its own: the original may change later."""
+        return NSDictionary(dict(self.pairs))
+
+    @method("mutableCopy")
+    def mutable_copy(self, message: Message) -> Result:
+        """A mutable dictionary of its own."""
+        return NSMutableDictionary(dict(self.pairs))
+
     @method("countByEnumeratingWithState:objects:count:")
     def enumerate(self, message: Message) -> Result:
         """One batch of keys."""

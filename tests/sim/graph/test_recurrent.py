@@ -90,7 +90,7 @@ def test_gradients_are_torchs(bidirectional: bool) -> None:
         torchs.source.grad,
         torchs.recurrent(lambda item: item.grad),
         torchs.joined("weight_ih", lambda item: item.grad),
-        torchs.joined("bias_ih", lambda item: item.grad),
+        torchs.joined("bias_ih", lambda item: item.grad)[None, None],
         torchs.side_by_side(torchs.state.grad),
         torchs.side_by_side(torchs.cell.grad),
     )
@@ -109,6 +109,20 @@ def test_one_step_by_hand() -> None:
     expected = torch.tensor(1 + 0.5 * 0.7615942)
     torch.testing.assert_close(cells.flatten()[0], expected)
     torch.testing.assert_close(states.flatten()[0], 0.5 * expected.tanh())
+
+
+def test_initial_states_may_have_one_axis_more() -> None:
+    torchs = Torchs(False)
+    *given, state, cell = torchs.operands()
+    described = descriptor(False)
+    states, cells, gates = compute(LSTM, *given, state[None], cell[None], described, outputs=3)
+    torch.testing.assert_close(states, torchs.output.detach())
+    source, recurrent, weights, bias = given
+    found = compute(
+        GRADIENTS, source, recurrent, states, gates, cells, state[None], cell[None], weights, bias,
+        state[None], cell[None], None, None, described, outputs=6,
+    )  # fmt: skip
+    assert found[4].shape == found[5].shape == (1, BATCH, STATE)
 
 
 def test_nil_operands_have_no_gradient() -> None:

@@ -146,8 +146,9 @@ class _Directions:
         ]  # fmt: skip
 
     def _initial(self, part: str, shape: tuple[int, int], like: Tensor) -> Tensor:
+        """Host code gives [1, N, H] as well."""
         found = self._call.optional(part)
-        return like.new_zeros(shape) if found is None else found
+        return like.new_zeros(shape) if found is None else found.reshape(shape)
 
     def _optional(self, part: str) -> list[Tensor | None]:
         found = self._call.optional(part)
@@ -211,7 +212,10 @@ def lstm(call: Arguments) -> list[Tensor]:
     "stateGradient:cellGradient:inputWeight:bias:initState:initCell:mask:peephole:descriptor:name:"
 )
 def lstm_gradients(call: Arguments) -> list[Tensor]:
-    """Gradients of source, recurrent weights, input weights, bias, state, cell; not of nil ones."""
+    """Gradients of source, recurrent weights, input weights, bias, state, cell; not of nil ones.
+
+    The bias's is [1, 1, 4H], of both directions [1, 1, 8H]: host code squeezes it.
+    """
     directions = _Directions(call)
     layers = directions.layers()
     found = [
@@ -228,6 +232,9 @@ def lstm_gradients(call: Arguments) -> list[Tensor]:
         ("initState", "state", -1),
         ("initCell", "cell", -1),
     ):
-        if part in call:
-            results.append(torch.cat([each[name] for each in found], axis))
+        operand = call.optional(part)
+        if operand is not None:
+            joined = torch.cat([each[name] for each in found], axis)
+            shape = (1, 1, *operand.shape) if part == "bias" else operand.shape
+            results.append(joined.reshape(shape))
     return results
