@@ -120,7 +120,7 @@ def test_the_parent_of_a_simulated_scan_loads_neither_torch_nor_the_emulator(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     (tmp_path / "net.py").write_text(MODEL)
     code, modules, out = modules_of(
-        "net.py", "--device", "metal-sim:2.15.0", "-f", "json", cwd=tmp_path
+        "net.py", "--device", "metal-sim:2.15.0", "-f", "json", blocked=(), cwd=tmp_path
     )
     assert code in {0, 3}
     assert '"simulated"' in out
