@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 import torch
@@ -21,6 +23,7 @@ def overload(op: str) -> Any:
     """
     namespace, separator, rest = op.partition("::")
     name, _, variant = rest.partition(".")
+    _register(namespace)
     try:
         if not separator:
             raise AttributeError
@@ -28,6 +31,17 @@ def overload(op: str) -> Any:
         return getattr(packet, variant or "default")
     except (AttributeError, RuntimeError):
         raise LookupError(f"torch {torch.__version__} has no {op}") from None
+
+
+_REGISTERED_BY = {"torch_nn": "torch.nn.modules.linear_cross_entropy"}
+"""Namespace → the module of torch that defines its ops, which nothing else imports."""
+
+
+def _register(namespace: str) -> None:
+    module = _REGISTERED_BY.get(namespace)
+    if module is not None:
+        with suppress(ImportError):  # older releases have neither
+            import_module(module)
 
 
 @cache

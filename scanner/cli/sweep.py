@@ -28,6 +28,7 @@ _BAD = frozenset({"crash", "wrong", "nan"})
 @click.option("--samples", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--no-gradients", is_flag=True, help="Forward only.")
 @click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
+@click.option("--stress", is_flag=True, help="Also run adversarial values: NaN, huge, denormal.")
 @click.option("--journal", type=click.Path(path_type=Path), help="Resume from and append to FILE.")
 @click.option(
     "--repro",
@@ -70,6 +71,7 @@ def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[
     watch = Remembering(Messages(quiet=False))
     # As a scan spells it, which then need not run these configurations again.
     chosen = {"gradients": False} if options["no_gradients"] else {}
+    chosen |= {"stress": True} if options["stress"] else {}
     with ExitStack() as stack:
         found = probe(
             calls,

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from scanner.probe.expected import same_elements
 from scanner.probe.figures import Measured, figures
 from scanner.probe.finite import Categories, categories
 from scanner.probe.gain import gain_error
@@ -52,11 +53,11 @@ class Comparison:
 
 
 def compare_exactly(name: str, device: Tensor, cpu: Tensor) -> Comparison:
-    """Every element must be equal; NaN equals NaN, and zeros are equal whatever their sign."""
-    same = device == cpu
-    if device.is_floating_point() or device.is_complex():
-        same = same | (device.isnan() & cpu.isnan())
-    failing = ~same
+    """Every element must be equal; NaN equals NaN, and zeros are equal whatever their sign.
+
+    Infinities and NaN that appear or vanish are told apart from other differences.
+    """
+    failing = ~same_elements(device, cpu)
     if not bool(failing.any()):
         elements = device.numel()
         result = OutputResult(
@@ -67,7 +68,10 @@ def compare_exactly(name: str, device: Tensor, cpu: Tensor) -> Comparison:
     error = (_wide(device) - wide).abs().nan_to_num(nan=torch.inf)
     error = torch.where(failing, error, 0.0)
     measured = Measured(device, wide, cpu, error, error * torch.inf)
-    return Comparison(figures(name, "exact", measured, failing, passed=False), failing)
+    result = figures(name, "exact", measured, failing, passed=False)
+    floating = cpu.is_floating_point() or cpu.is_complex()
+    kinds = categories(device, cpu, None) if floating else Categories()
+    return Comparison(result, failing, tuple(kinds.faults()))
 
 
 @dataclass(frozen=True)

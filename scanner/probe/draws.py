@@ -21,7 +21,6 @@ __all__ = [
     "Draw",
     "Operand",
     "away_from_zero",
-    "distinct",
     "integers",
     "levels",
     "masks",
@@ -156,36 +155,3 @@ def masks(operand: Operand) -> Tensor:
 def levels(operand: Operand) -> Tensor:
     """A few values many times, zero among them: for ops that count or look for equals."""
     return masks(operand) if operand.dtype == torch.bool else integers(operand, -2, 3)
-
-
-def distinct(operand: Operand) -> Tensor:
-    """Values without ties as far as the dtype has enough, so that *which* is largest is defined.
-
-    Half-precision normals tie often, and then any of the tied positions would be right.
-    """
-    dtype, count = operand.dtype, _count(operand.shape)
-    if dtype == torch.bool or dtype.is_complex:
-        return normal(operand)
-    order = torch.randperm(count, generator=operand.generator)
-    if not dtype.is_floating_point:
-        limit = min(torch.iinfo(dtype).max, 1 << 24)
-        return (order % limit).to(dtype).reshape(operand.shape)
-    return (_ladder(dtype, count)[order]).to(dtype).reshape(operand.shape)
-
-
-def _ladder(dtype: torch.dtype, count: int) -> Tensor:
-    """`count` values in ascending order, distinct in `dtype` while there are enough of them."""
-    if dtype not in (torch.float16, torch.bfloat16):
-        return torch.linspace(-3, 3, count, dtype=torch.float64)
-    # Neighbouring bit patterns of a half are neighbouring numbers: take them outward from one.
-    one = int(torch.ones((), dtype=dtype).view(torch.int16))
-    mantissa = 1 << (10 if dtype == torch.float16 else 7)
-    each = min(-(-count // 2), 12 * mantissa)
-    start = one - max(0, min(each - mantissa, 10 * mantissa))
-    patterns = torch.arange(start, start + each, dtype=torch.int16).view(dtype)
-    values = torch.cat([-patterns.flip(0), patterns])
-    return values[torch.arange(count) % values.numel()]
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    return int(torch.Size(shape).numel())

@@ -23,7 +23,7 @@ from scanner.probe.poison import PATTERNS, still_poisoned
 from scanner.probe.rebuild import Operands, Unbuildable
 from scanner.probe.schema import Schema, schema_of
 from scanner.probe.standards import private_outputs, standard_of
-from scanner.probe.trials import CAPTURED, DRAWN, trials
+from scanner.probe.trials import CERTAIN, PLAIN, call_for, trials
 from scanner.probe.verdict import explain, failure_of, raised_status
 from scanner.records import OpCall
 
@@ -66,13 +66,13 @@ def run_case(
         if isinstance(operands, Unbuildable):
             result = CaseResult(op=call.op, status="unknown", reason=str(operands))
         else:
-            plain = name in {CAPTURED, DRAWN}
-            result = _Case(schema, call, device, options, operands, plain=plain).run()
+            given, plain = call_for(schema, call, name), name in PLAIN
+            result = _Case(schema, given, device, options, operands, plain=plain).run()
         # Adversarial values that the reference itself refuses say nothing.
         if result.status == "unknown" and worst is not None:
             continue
         names.append(name)
-        if worst is None or result.status not in _GOOD:
+        if worst is None or name == CERTAIN or result.status not in _GOOD:
             worst = msgspec.structs.replace(result, trial=name, seed=options.seed)
         if result.status not in _GOOD:
             break
@@ -202,10 +202,16 @@ class _Case:
         result = msgspec.structs.replace(self._result("native", found=found), gradient=product)
         if product is None or product.status == "native":
             return result
+        if product.status == "skipped":
+            # What is right stays right; the reason says which part of it nobody has seen.
+            reason = f"its gradient is not checked: {product.reason}"
+            return msgspec.structs.replace(result, reason=reason)
         reason = f"its gradient: {product.reason}"
         return msgspec.structs.replace(result, status=product.status, reason=reason)
 
     def _raised(self, error: Exception) -> CaseResult:
+        if not self._plain and self._expected.refused is not None:
+            return self._result("unknown", reason="the CPU refuses these values too", error=error)
         status, reason, lost = raised_status(error)
         result = self._result(status, reason=reason, error=error)
         return msgspec.structs.replace(result, device_lost=lost)

@@ -13,7 +13,7 @@ from scanner.probe.schema import Schema
 from scanner.probe.standards import Standard, private_outputs, unit
 from scanner.records import OpCall
 
-__all__ = ["Expected", "copied", "dense", "flushed", "perturbed", "same_bits"]
+__all__ = ["Expected", "copied", "dense", "flushed", "perturbed", "same_bits", "same_elements"]
 
 _PERTURBATIONS = 2
 
@@ -39,6 +39,8 @@ class Expected:
         self.operands = operands
         self.standard = standard
         self.adversarial = adversarial
+        self.refused: Exception | None = None
+        """What the CPU raises in the configuration's own dtype; known once `cpu` is."""
         self._widest = widest
         self._moved: dict[str, Tensor] | None = None
 
@@ -50,6 +52,7 @@ class Expected:
         """
         operands = copied(self.operands) if self.schema.written else self.operands
         results = evaluate(self.schema, self.call, operands.tensors)
+        self.refused = results.error
         if results.error is None or not self.standard.compares_values:
             return results
         raised = self.raised
@@ -60,13 +63,18 @@ class Expected:
         """Results in double precision, or None when the op cannot be raised or is exact."""
         if self.standard.kind == "exact" and self._runs_on_cpu:
             return None
-        if sum(storage.nbytes for storage in self.operands.storages) > self._widest // 2:
-            return None
-        wide = raise_operands(self.operands)
+        wide = self.wide
         if wide is None:
             return None
         results = evaluate(self.schema, lifted(self.schema, self.call), wide.tensors, raised=True)
         return None if results.error is not None else results
+
+    @property
+    def wide(self) -> Operands | None:
+        """Fresh operands in double precision; None where they cannot be, or are too large."""
+        if sum(storage.nbytes for storage in self.operands.storages) > self._widest // 2:
+            return None
+        return raise_operands(self.operands)
 
     @cached_property
     def magnitude(self) -> float:
@@ -181,7 +189,15 @@ def same_bits(left: Tensor, right: Tensor) -> bool:
         return True
     if not (left.is_floating_point() or left.is_complex()):
         return False
-    return bool(((left == right) | (left.isnan() & right.isnan())).all())
+    return bool(same_elements(left, right).all())
+
+
+def same_elements(left: Tensor, right: Tensor) -> Tensor:
+    """Where values are equal; any NaN equals any other, and zeros of either sign."""
+    same = left == right
+    if not (left.is_floating_point() or left.is_complex()):
+        return same
+    return same | (left.isnan() & right.isnan())
 
 
 def dense(tensor: Tensor) -> Tensor:

@@ -15,11 +15,15 @@ from scanner.probe.reference import changed_tensors, flat_results
 from scanner.probe.schema import Schema
 from scanner.records import OpCall
 
-__all__ = ["NotDifferentiable", "Product", "differentiable", "vjp"]
+__all__ = ["NotDifferentiable", "Product", "differentiable", "underivable", "vjp"]
 
 _NO_DERIVATIVE = re.compile(
-    r"the derivative for '(\w+)' is not implemented"
+    r"the derivative for '(?:\w+: )?(\w+)' is not implemented"
     r"|not differentiable with respect to argument '(\w+)'"
+)
+_NEVER = re.compile(
+    r"derivative for aten::\w+ is not implemented"
+    r"|does not support automatic differentiation|Autograd not support dtype"
 )
 _BUFFERS = frozenset({"running_mean", "running_var"})
 """Floating arguments that no step differentiates."""
@@ -67,6 +71,11 @@ def differentiable(schema: Schema, call: OpCall) -> bool:
     )
 
 
+def underivable(error: Exception) -> bool:
+    """Whether torch has no derivative of the op at all, as opposed to no kernel for it here."""
+    return isinstance(error, NotDifferentiable) or _NEVER.search(str(error)) is not None
+
+
 def _leaves(schema: Schema, call: OpCall, tensors: Sequence[Any]) -> _Leaves:
     """Detached inputs that require gradients, laid out as they were."""
     constant = _BUFFERS | _constant.get(schema.op, set())
@@ -108,11 +117,17 @@ def vjp(
             if match is None:
                 raise
             known = _constant.setdefault(schema.op, set())
-            name = match.group(1) or match.group(2)
+            name = _named(schema, match.group(1) or match.group(2))
             if name in known:
                 raise NotDifferentiable(str(error)) from None
             known.add(name)
     raise NotDifferentiable("no argument has a derivative")
+
+
+def _named(schema: Schema, name: str) -> str:
+    """The schema's name of an argument: torch calls the first one `input` in some messages."""
+    names = [argument.name for argument in schema.arguments]
+    return names[0] if name == "input" and name not in names else name
 
 
 def _attempt(

@@ -253,6 +253,8 @@ INDEX_ROLES: dict[tuple[str, str], Draw] = {
     ("nll_loss_backward", "target"): _class_of,
     ("nll_loss2d_forward", "target"): _class_of,
     ("nll_loss2d_backward", "target"): _class_of,
+    ("_linear_cross_entropy_batch_chunked", "target"): _row_of("linear_weight"),
+    ("_linear_cross_entropy_batch_chunked_no_reduction", "target"): _row_of("linear_weight"),
     ("multi_margin_loss", "target"): _class_of,
     ("multi_margin_loss_backward", "target"): _class_of,
     ("multilabel_margin_loss_forward", "target"): _several_classes,

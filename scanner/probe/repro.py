@@ -19,7 +19,7 @@ from scanner.probe.repro_template import TEMPLATE
 from scanner.probe.schema import Schema, schema_of
 from scanner.probe.standards import private_outputs, standard_of
 from scanner.probe.substitutes import DEVICE_SAVED, SUBSTITUTES
-from scanner.probe.trials import operands_for
+from scanner.probe.trials import call_for, operands_for
 from scanner.records import OpCall
 
 __all__ = ["repro_script"]
@@ -55,6 +55,7 @@ def repro_script(
     if schema.op in DEVICE_SAVED:
         raise Unbuildable("it needs what its forward op keeps for itself")
     operands = operands_for(schema, call, result.seed, result.trial, values)
+    call = call_for(schema, call, result.trial)
     checks = _checks(schema, call, result)
     embedded = _embedded(operands) and device.partition(":")[0] in _OF_TORCH
     borrowed = schema.op in SUBSTITUTES and (not embedded or checks != [None])

@@ -9,11 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from scanner.probe.distinct import distinct
 from scanner.probe.draws import (
     Draw,
     Operand,
     away_from_zero,
-    distinct,
     integers,
     levels,
     masks,
@@ -23,6 +23,7 @@ from scanner.probe.draws import (
     whole,
 )
 from scanner.probe.indices import INDEX_ROLES
+from scanner.probe.positions import grid
 from scanner.probe.structures import STRUCTURE_ROLES
 
 __all__ = ["DOMAIN_ROLES", "role_of"]
@@ -176,7 +177,7 @@ _NAMED_ROLES: dict[str, Draw] = {
     "state_sums": positive,
     "state_steps": whole(1, 50),
     "found_inf": _constant(0.0),
-    "grid": uniform(-1.0, 1.0),
+    "grid": grid,
     "noise": uniform(0.1, 0.9),
     "scale": uniform(0.05, 0.5),
     "zero_point": _few,

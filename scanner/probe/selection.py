@@ -9,7 +9,7 @@ from torch import Tensor
 
 from scanner.records import OpCall
 
-__all__ = ["selects_the_same"]
+__all__ = ["CHOOSING", "selects_the_same"]
 
 Select = Callable[[Tensor, Tensor, Mapping[str, Any]], Tensor]
 
@@ -52,6 +52,8 @@ _SELECTORS: dict[str, tuple[str, Select]] = {
 }
 """Family → the output that holds positions, and how they select."""
 
+CHOOSING = frozenset(_SELECTORS)
+"""Families of ops that choose among values."""
 _PERMUTING = frozenset({"sort", "argsort", "topk"})
 
 

@@ -16,7 +16,19 @@ from scanner.probe import families
 from scanner.probe.schema import Schema
 from scanner.records import OpCall
 
-__all__ = ["Allowance", "Kind", "Standard", "rounds", "standard_of", "unit"]
+__all__ = [
+    "Allowance",
+    "Kind",
+    "Standard",
+    "dropout_rates",
+    "gradient_standard",
+    "loose_strides",
+    "off_by_one",
+    "private_outputs",
+    "rounds",
+    "standard_of",
+    "unit",
+]
 
 Kind = Literal[
     "exact", "pointwise", "stepped", "contraction", "reduction", "linalg", "random", "undefined"
@@ -143,7 +155,12 @@ def standard_of(schema: Schema, call: OpCall) -> Standard:
 
 
 def gradient_standard(standard: Standard) -> Standard:
-    """How an op's gradient is judged: it adds up where the op itself only copies."""
+    """How an op's gradient is judged: it adds up where the op itself only copies.
+
+    Where the op has a step its gradient has a jump, and either side is right.
+    """
+    if standard.kind == "stepped":
+        return replace(CONTRACTION, kind="stepped")
     return standard if standard.kind in {"linalg", "reduction"} else CONTRACTION
 
 
@@ -152,15 +169,29 @@ def rounds(schema: Schema, call: OpCall) -> bool:
     return standard_of(schema, call).kind not in {"exact", "random", "undefined"}
 
 
+_DROPOUT = ("dropout", "dropout_p")
+
+
+def dropout_rates(schema: Schema, call: OpCall) -> tuple[str, ...]:
+    """Arguments by which an op drops values among its other work, where they are not zero."""
+    rates = tuple(name for name in _DROPOUT if call.attributes.get(name))
+    return rates if rates and _is_random(schema, call) else ()
+
+
 def _is_random(schema: Schema, call: OpCall) -> bool:
-    if schema.family in families.RANDOM:
-        return _draws(call)
-    return "nondeterministic_seeded" in schema.tags and _draws(call)
+    seeded = "nondeterministic_seeded" in schema.tags or schema.family in families.RANDOM
+    # A backward op has no tag, but its mask is its forward's, which no two devices share.
+    return (seeded or any(name in call.attributes for name in _DROPOUT)) and _draws(call)
 
 
 def _draws(call: OpCall) -> bool:
-    """Dropout that is off, or drops nothing, leaves nothing to chance."""
+    """Dropout that is off, or drops nothing, leaves nothing to chance.
+
+    Recurrent layers drop what they hand to the next one, so that a single one drops nothing.
+    """
     given = call.attributes
+    if "dropout" in given and given.get("num_layers") == 1:
+        return False
     if given.get("train") is False or given.get("training") is False:
         return False
     rates = [given[name] for name in ("dropout_p", "dropout", "p") if name in given]

@@ -94,6 +94,9 @@ _TRIALS: dict[str, Alter] = {
 _PLACES = frozenset({"grid", "random_samples", "p", "prob", "count", "offsets", "boundaries", "n"})
 """Floating arguments that say where, how often or how likely; the others are data."""
 
+_UNWRITTEN_BY_NAN = "_polynomial_"
+"""Families whose recursion ends at once where it meets NaN, and returns what was never written."""
+
 
 def trials_for(schema: Schema, call: OpCall) -> Iterator[tuple[str, Alter]]:
     """Named alterations of drawn values; none for ops without floating data, or of chance.
@@ -114,7 +117,10 @@ def _on_data(schema: Schema, alter: Alter) -> Alter:
     def altered(operand: Operand, values: Tensor) -> Tensor:
         if operand.name in fixed or not values.is_floating_point():
             return values
-        return alter(operand, values)
+        changed = alter(operand, values)
+        if _UNWRITTEN_BY_NAN not in schema.family:
+            return changed
+        return torch.where(changed.isnan(), values, changed)
 
     return altered
 

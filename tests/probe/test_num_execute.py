@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -356,3 +357,35 @@ def test_state_that_a_device_keeps_for_itself_comes_from_its_own_forward() -> No
     flags = ["bool", "int", "float", "bool", "bool", "bool"]
     assert ran == [("aten::_lstm_mps", ["Tensor", "list", "list", *flags])]
     assert with_saved(Mps(), schema, LSTM, tensors, torch.device("cpu")) is tensors
+
+
+EXACT = [
+    call("aten::clone", spec(shape=(9, 9)), memory_format=None),
+    call("aten::index_select", spec(shape=(9, 9)), spec("index", (5,), "int64"), dim=0),
+    call(
+        "aten::where.self",
+        spec("condition", (9, 9), "bool"), spec(shape=(9, 9)), spec("other", (9, 9)),
+    ),
+    call("aten::copy_", spec(shape=(9, 9)), spec("src", (9, 9)), non_blocking=False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("configuration", EXACT, ids=lambda c: c.op)
+@pytest.mark.parametrize("number", [torch.nan, torch.inf, -torch.inf])
+def test_nan_in_what_an_op_only_moves_is_nan_before_it_is_wrong(
+    configuration: OpCall, number: float
+) -> None:
+    def spoil(values: Tensor) -> None:
+        values.view(-1)[values.numel() // 2] = number
+
+    result = run_spoiled(configuration, spoil)
+    assert (result.status, "nan-appears" in kinds(result)) == ("nan", True)
+
+
+def test_nan_that_an_op_should_have_moved_vanishes() -> None:
+    given = torch.zeros(9, 9)
+    given[3, 3], given[5, 5] = torch.nan, torch.inf
+    for keeps in ({"nan": 0.0, "posinf": torch.inf}, {"nan": torch.nan, "posinf": 0.0}):
+        device = Spoiled(in_place(partial(torch.nan_to_num, **keeps)))
+        result = run_case(EXACT[0], device, QUICK, [given])
+        assert (result.status, kinds(result)) == ("nan", {"nan-vanishes"})

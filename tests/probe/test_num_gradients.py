@@ -107,3 +107,40 @@ def test_a_missing_gradient_is_wrong() -> None:
     result = run_case(mm(), detached)
     assert result.status == "wrong"
     assert {d.kind for d in result.detections} == {"missing-output"}
+
+
+I1 = call("aten::special_i1", spec(dtype="bfloat16"))
+
+
+def test_a_gradient_that_the_cpu_lacks_is_said_not_to_be_checked() -> None:
+    result = run_case(I1, CpuDevice())
+    assert result.status == "native"
+    assert result.reason.startswith("its gradient is not checked: the CPU has none")
+    assert result.gradient is not None
+    assert result.gradient.status == "skipped"
+
+
+def test_a_wrong_result_stays_wrong_where_its_gradient_is_not_checked() -> None:
+    result = run_case(I1, Spoiled(lambda tensor: tensor * 1.5))
+    assert result.status == "wrong"
+
+
+def test_an_op_that_torch_never_differentiates_has_no_gradient() -> None:
+    result = run_case(call("aten::heaviside", spec(), spec("values")), CpuDevice())
+    assert (result.status, result.reason, result.gradient) == ("native", "", None)
+
+
+def test_one_argument_without_a_derivative_does_not_hide_the_other() -> None:
+    # d/dx P(a, x) is known, d/da is not.
+    result = run_case(call("aten::igamma", spec(), spec("other")), CpuDevice())
+    assert differentiated(result) == ["grad of other"]
+
+
+def test_gradients_that_add_up_are_held_against_double_precision() -> None:
+    # 17 · 9 copies of a corner: their sum in bfloat16 is off by several per cent on the CPU.
+    padded = call("aten::replication_pad2d", spec(shape=(1, 3, 3), dtype="bfloat16"))
+    padded = call(padded.op, *padded.inputs, padding=[16, 0, 8, 0])
+    result = run_case(padded, Accurate({torch.bfloat16: torch.float32}))
+    assert result.status == "native", result.reason
+    assert result.gradient is not None
+    assert all(output.raised for output in result.gradient.outputs)

@@ -6,8 +6,13 @@ import pytest
 import torch
 
 from scanner.backends.cpu import CpuDevice
+from scanner.probe.attempt import Attempt
 from scanner.probe.execute import Options, run_case
+from scanner.probe.expected import Expected
+from scanner.probe.judge import judge
+from scanner.probe.rebuild import Operands
 from scanner.probe.schema import schema_of
+from scanner.probe.standards import standard_of
 from scanner.probe.stress import SIZES, resized, trials_for
 from scanner.probe.trials import operands_for
 from scanner.records import OpCall
@@ -120,3 +125,37 @@ def test_pointwise_ops_can_be_run_at_the_sizes_where_kernels_change() -> None:
     broadcast = call("aten::mul.Tensor", spec(shape=(3, 4)), spec("other", (4,)))
     assert resized(schema, broadcast, 5) is None
     assert resized(schema_of("aten::mm"), mm(), 5) is None
+
+
+@pytest.mark.parametrize(("given", "passes"), [(0.0, True), (1.0, True), (7.0, False)])
+def test_what_the_cpu_answers_in_two_ways_may_be_either(given: float, passes: bool) -> None:
+    """`hardtanh_backward` of NaN: the CPU's vector loop gives 0, its scalar loop the gradient."""
+    configuration = call(
+        "aten::hardtanh_backward",
+        spec("grad_output", (20,)),
+        spec("self", (20,)),
+        min_val=-1.0,
+        max_val=1.0,
+    )
+    schema = schema_of(configuration.op)
+    operands = Operands((torch.ones(20), torch.full((20,), torch.nan)), (), (None, None))
+    standard = standard_of(schema, configuration)
+    expected = Expected(schema, configuration, operands, standard, widest=1 << 31, adversarial=True)
+    outputs = {"0": torch.full((20,), given)}
+    assert judge(expected, Attempt(outputs=outputs, live=outputs)).passed is passes
+
+
+@pytest.mark.parametrize("family", ["laguerre_polynomial_l", "legendre_polynomial_p"])
+def test_recursions_that_end_at_nan_are_not_given_any(family: str) -> None:
+    configuration = call(f"aten::special_{family}", spec("x", (300,)), spec("n", (300,)))
+    for trial in ("one NaN", "zeros, subnormals, infinities, NaN"):
+        assert not bool(altered(configuration, trial).isnan().any())
+    assert bool(altered(configuration, "zeros, subnormals, infinities, NaN").isinf().any())
+
+
+def test_values_that_the_cpu_refuses_in_its_own_dtype_say_nothing_of_a_device() -> None:
+    # The range of equal numbers, widened by one either way, is none in bfloat16.
+    configuration = call("aten::histc", spec(shape=(), dtype="bfloat16"), bins=3, min=0, max=0)
+    result = run_case(configuration, CpuDevice(), STRESS)
+    assert result.status == "native", (result.trial, result.error)
+    assert "huge" not in result.trials
