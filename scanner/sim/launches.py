@@ -13,12 +13,13 @@ from scanner.sim.shaders import results
 from scanner.sim.shaders.functions.interface import Direction
 from scanner.sim.shaders.memory import SharedRegion
 from scanner.sim.shaders.protocol import Description
+from scanner.sim.shaders.sources import Sources, UncompilableError
 
 __all__ = ["Shaders"]
 
 
 class Shaders:
-    """Runs kernels of the bundled libraries; refuses those compiled at run time.
+    """Runs kernels of the bundled libraries, and simple ones that are compiled at run time.
 
     One executor a library, started when first needed. `direction` says where in their error
     approximate functions end; it holds from the next launch on.
@@ -36,6 +37,7 @@ class Shaders:
         self._prepared = prepared
         self._region = SharedRegion(region.descriptor, region.host, region.size)
         self._cache = cache
+        self._sources = Sources(cache / "sources")
         self._workers = workers
         self._executors: dict[str, shaders.Executor] = {}
 
@@ -57,11 +59,13 @@ class Shaders:
     def run(self, launch: executors.Launch) -> Answer:
         """Runs one kernel over its whole grid."""
         kernel = launch.kernel
-        if kernel.source is not None:
-            return NotExecutable(f"{kernel.name} is compiled at run time")
         if kernel.constants:
             return NotExecutable(f"{kernel.name} has function constants")
-        outcome = self._executor(kernel.library).run(_traced(launch))
+        try:
+            code = self._sources.bitcode(kernel.source, kernel.name) if kernel.source else ""
+        except UncompilableError as error:
+            return NotExecutable(f"{kernel.name}: {error}")
+        outcome = self._executor(kernel.library).run(_traced(launch), str(code))
         if isinstance(outcome, results.NotExecutable):
             return NotExecutable(outcome.reason)
         findings = outcome.findings if isinstance(outcome, results.Findings) else ()
@@ -69,7 +73,7 @@ class Shaders:
 
     def _executor(self, library: str) -> shaders.Executor:
         if library not in self._executors:
-            section = self._prepared.library_file(library)
+            section = self._prepared.library_file(library) if library else None
             self._executors[library] = shaders.Executor(
                 section,
                 self._cache / self._prepared.release,

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
+import msgspec
+
 from scanner.sim.trace import Binding, Launch
 
 from .client import Client, WorkerLostError
@@ -77,7 +79,7 @@ class Executor:
 
     def __init__(
         self,
-        section: Path,
+        section: Path | None,
         cache: Path,
         *,
         index: Path | None = None,
@@ -87,9 +89,10 @@ class Executor:
         direction: Direction = "nearest",
         check: bool = True,
     ) -> None:
-        at = index or cache / f"{section.name}.index"
+        at = index or cache / f"{section.name if section else ''}.index"
         cache.mkdir(parents=True, exist_ok=True)
-        Library(section, at)  # makes the index, so that no worker has to
+        if section is not None:
+            Library(section, at)  # makes the index, so that no worker has to
         runtime = library_path(cache)
         self._staging = create_region(_STAGING)
         self._regions = [*regions, self._staging]
@@ -97,9 +100,11 @@ class Executor:
         self._seconds, self._check = seconds, check
         told = tuple(RegionInfo(r.descriptor, r.address, r.size) for r in regions)
         staging = RegionInfo(self._staging.descriptor, 0, self._staging.size)
-        setup = Setup(str(section), str(at), str(cache / "kernels"), str(runtime), (*told, staging))
+        setup = Setup(
+            str(section or ""), str(at), str(cache / "kernels"), str(runtime), (*told, staging)
+        )
         self._clients = [Client(setup) for _ in range(max(1, workers))]
-        self._known: dict[tuple[str, Options], Description | NotExecutable] = {}
+        self._known: dict[tuple[str, str, Options], Description | NotExecutable] = {}
 
     def __enter__(self) -> Executor:
         return self
@@ -118,12 +123,15 @@ class Executor:
             client.stop()
         release_region(self._staging)
 
-    def describe(self, kernel: str) -> Description | NotExecutable:
+    def describe(self, kernel: str, code: str = "") -> Description | NotExecutable:
         """How a kernel is called, or why it cannot be."""
-        return self._description(kernel, Options(self._check, self.direction))
+        return self._description(Describe(kernel, Options(self._check, self.direction), code))
 
-    def run(self, launch: Launch) -> Outcome:
-        """Runs one launch to its end; results are in the bound buffers when it returns."""
+    def run(self, launch: Launch, code: str = "") -> Outcome:
+        """Runs one launch to its end; results are in the bound buffers when it returns.
+
+        `code` is a file with the kernel's bitcode, for a kernel that the library lacks.
+        """
         group = launch.threadgroup
         grid = launch.grid
         if launch.mode == "threadgroups":
@@ -134,15 +142,16 @@ class Executor:
             return NotExecutable(f"a threadgroup of {group} threads is not allowed")
         threads = grid[0] * grid[1] * grid[2]
         options = Options(self._check, self.direction, threads >= _OPTIMISE_FROM)
-        known = self._description(launch.kernel, options)
+        kernel = Describe(launch.kernel, options, code)
+        known = self._description(kernel)
         if isinstance(known, NotExecutable):
             return known
-        return self._run(launch, known, options, grid)
+        return self._run(launch, known, kernel, grid)
 
-    def _description(self, kernel: str, options: Options) -> Description | NotExecutable:
-        key = kernel, options
+    def _description(self, kernel: Describe) -> Description | NotExecutable:
+        key = kernel.kernel, kernel.code, kernel.options
         if key not in self._known:
-            reply = self._ask(Describe(kernel, options))
+            reply = self._ask(kernel)
             if isinstance(reply, WorkerLostError):
                 return NotExecutable(str(reply))
             assert not isinstance(reply, Done)
@@ -160,7 +169,7 @@ class Executor:
             return error
 
     def _run(
-        self, launch: Launch, known: Description, options: Options, grid: tuple[int, int, int]
+        self, launch: Launch, known: Description, kernel: Describe, grid: tuple[int, int, int]
     ) -> Outcome:
         bindings = {b.index: b for b in launch.bindings if b.kind != "threadgroup"}
         local = {b.index: b for b in launch.bindings if b.kind == "threadgroup"}
@@ -177,7 +186,10 @@ class Executor:
             else self._bound(bindings.get(index), staging)
             for index, space in zip(known.buffers, known.spaces, strict=True)
         )  # fmt: skip
-        request = Run(launch.kernel, options, bound, grid, launch.threadgroup, 0, 0, self._seconds)
+        request = Run(
+            kernel.kernel, kernel.options, bound, grid, launch.threadgroup, 0, 0, self._seconds,
+            kernel.code,
+        )  # fmt: skip
         done = self._share(request, known)
         if isinstance(done, WorkerLostError):
             return NotExecutable(str(done))
@@ -230,10 +242,7 @@ class Executor:
 
 
 def _part(request: Run, first: int, count: int) -> Run:
-    return Run(
-        request.kernel, request.options, request.bound, request.grid, request.group, first, count,
-        request.seconds,
-    )  # fmt: skip
+    return msgspec.structs.replace(request, first=first, count=count)
 
 
 def _threadgroup(binding: Binding | None) -> Bound:

@@ -41,7 +41,7 @@ class Setup(msgspec.Struct, frozen=True, tag=True):
     """The first message: what the worker works with."""
 
     section: str
-    """Path of the Metal library section."""
+    """Path of the Metal library section; empty without one."""
     index: str
     cache: str
     """Folder for compiled kernels."""
@@ -55,6 +55,8 @@ class Describe(msgspec.Struct, frozen=True, tag=True):
 
     kernel: str
     options: Options
+    code: str = ""
+    """File with the kernel's bitcode, if it is not the library's."""
 
 
 class Bound(msgspec.Struct, frozen=True):
@@ -87,6 +89,8 @@ class Run(msgspec.Struct, frozen=True, tag=True):
     count: int
     """Threadgroups, by linear index."""
     seconds: float
+    code: str = ""
+    """As for `Describe`."""
 
 
 class Description(msgspec.Struct, frozen=True, tag=True):

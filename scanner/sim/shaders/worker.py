@@ -47,20 +47,21 @@ class Worker:
     """Compiles and runs kernels of one library."""
 
     def __init__(self, setup: Setup) -> None:
-        self._library = Library(Path(setup.section), Path(setup.index))
+        section = setup.section
+        self._library = Library(Path(section), Path(setup.index)) if section else None
         self._compiler = Compiler(Path(setup.cache))
         self._runtime = Path(setup.runtime)
         self._regions = [
             (map_region(r.descriptor, r.size, r.address), r.size) for r in setup.regions
         ]
         self._ranges = [(address, address + size) for address, size in self._regions]
-        self._launchers: OrderedDict[tuple[str, Options], Launcher] = OrderedDict()
+        self._launchers: OrderedDict[tuple[str, str, Options], Launcher] = OrderedDict()
 
     def answer(self, request: Request) -> Reply:
         """Does what a message asks; a kernel that cannot be run is an answer, not an error."""
         try:
             if isinstance(request, Describe):
-                return self._describe(self._launcher(request.kernel, request.options).compiled)
+                return self._describe(self._launcher(request).compiled)
             if isinstance(request, Run):
                 return self._run(request)
         except (NotCompilableError, OpscanError) as error:
@@ -74,21 +75,28 @@ class Worker:
             compiled.max_threads, sum(size for _, size in compiled.arrays),
         )  # fmt: skip
 
-    def _launcher(self, kernel: str, options: Options) -> Launcher:
-        key = kernel, options
+    def _launcher(self, request: Describe | Run) -> Launcher:
+        kernel, options = request.kernel, request.options
+        key = kernel, request.code, options
         if key in self._launchers:
             self._launchers.move_to_end(key)
             return self._launchers[key]
-        bitcode = self._library.bitcode(kernel)
-        if bitcode is None:
-            raise NotCompilableError(
-                "the library has no such kernel: its source is compiled at run time on a Mac"
-            )
+        bitcode = self._bitcode(kernel, request.code)
         launcher = Launcher(self._compiler.compile(bitcode, kernel, options), self._runtime)
         self._launchers[key] = launcher
         if len(self._launchers) > _KEPT:
             self._launchers.popitem(last=False)
         return launcher
+
+    def _bitcode(self, kernel: str, code: str) -> bytes:
+        if code:
+            return Path(code).read_bytes()
+        bitcode = self._library.bitcode(kernel) if self._library is not None else None
+        if bitcode is None:
+            raise NotCompilableError(
+                "the library has no such kernel: its source is compiled at run time on a Mac"
+            )
+        return bitcode
 
     def _place(self, bound: Bound, kept: list[ctypes.Array[ctypes.c_char]]) -> Memory:
         if bound.region >= 0:
@@ -105,7 +113,7 @@ class Worker:
         return Memory(address, length)
 
     def _run(self, request: Run) -> Done:
-        launcher = self._launcher(request.kernel, request.options)
+        launcher = self._launcher(request)
         kept: list[ctypes.Array[ctypes.c_char]] = []
         bound: Sequence[Memory] = [self._place(b, kept) for b in request.bound]
         start = time.perf_counter()
