@@ -21,6 +21,7 @@ from scanner.records import Measurement, OpCall
 
 __all__ = ["measure"]
 
+_PATIENT_S = 5.0
 _RUNS = frozenset({"native", "composite", "slow", "fallback", "wrong", "nan"})
 
 
@@ -46,13 +47,15 @@ def measure(
     float32. Raises `DeviceError` when the device cannot be used.
     """
     watch = observer or Observer()
-    wanted = [call for call in (*calls, *variants.to_run()) if _on_device(call)]
+    wanted = [call for call in calls if _on_device(call)]
     without = False if reads_fallback_variable(device) else None
     with ExitStack() as stack:
         keep = keep or Keeping()
         store = opened(stack, keep.store, watch)
         session = Session(device, environ, options or {}, keep, store, watch)
         measured = session.measured(wanted, fallback=without)
+        measured |= _in_half(session, variants, measured, without)
+        wanted += [call for call in variants.to_run() if config_key(call) in measured]
         measured |= _with_break_even(session, wanted, measured, without)
         measured |= _with_precision(session, variants, measured, without)
         if without is None:
@@ -61,6 +64,35 @@ def measure(
         on = session.further(raised, fallback=True)
     enabled = fallback_is_on(environ) if fallback is None else fallback
     return {key: combined(off, on.get(key), enabled=enabled) for key, off in measured.items()}
+
+
+def _in_half(
+    session: Session,
+    variants: Variants,
+    measured: Mapping[str, Measurement],
+    fallback: bool | None,
+) -> dict[str, Measurement]:
+    """Variants, after the configurations that they are variants of.
+
+    One whose float32 took long is left out: processors without half-precision arithmetic take ten
+    times as long, and the device would be blamed for it.
+    """
+    left_out: dict[str, Measurement] = {}
+    run: list[OpCall] = []
+    for key, found in variants.calls.items():
+        base = measured[key]
+        seconds = float(base.detail.get("seconds", 0.0))
+        for call in found.values():
+            if config_key(call) in measured:
+                continue
+            if seconds <= _PATIENT_S:
+                run.append(call)
+                continue
+            reason = f"left out: float32 took {seconds:.0f} s, which would be far more on the CPU"
+            left_out[config_key(call)] = Measurement(
+                device=base.device, status="unknown", detail={"reason": reason}
+            )
+    return {**session.further(run, fallback=fallback), **left_out}
 
 
 def _with_break_even(
@@ -87,7 +119,8 @@ def _with_precision(
     """Variants that run, with how exact they are; verdicts are left as they are."""
     found: dict[str, Measurement] = {}
     for dtype, calls in variants.in_dtypes().items():
-        run = [call for call in calls if measured[config_key(call)].status in _RUNS]
+        present = (call for call in calls if config_key(call) in measured)
+        run = [call for call in present if measured[config_key(call)].status in _RUNS]
         results = session.further(run, fallback=fallback, options={"precision": dtype})
         for key, result in results.items():
             more = {"precision": result.detail.get("precision")}

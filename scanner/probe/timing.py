@@ -25,6 +25,7 @@ Timer = Callable[[Run], float]
 
 _NOISY = 0.10
 _MOST_CALLS = 10_000
+_FEWEST = 2
 _LOSES_BY = 1.2
 _WORTH_S = 2e-6
 """A loss of less, for each call, is no reason to change anything, and within Python's own noise."""
@@ -76,7 +77,9 @@ class Budget:
     sample_s: float = 0.001
     """A sample repeats calls until it takes so long: shorter ones drown in the clock's grain."""
     least: int = 7
-    """Samples of each, whatever they take."""
+    """Samples of each, unless patience ends."""
+    patience_s: float = 10.0
+    """After so long two samples of each must do: too few to call anything slow."""
     most: int = 50
 
 
@@ -168,9 +171,12 @@ def _samples(
     sides: tuple[Contender, Contender], calls: tuple[int, int], budget: Budget
 ) -> tuple[list[float], list[float]]:
     taken: tuple[list[float], list[float]] = ([], [])
-    end = time.perf_counter() + budget.seconds
+    start = time.perf_counter()
     while len(taken[0]) < budget.most:
-        if len(taken[0]) >= budget.least and time.perf_counter() > end:
+        spent = time.perf_counter() - start
+        if len(taken[0]) >= budget.least and spent > budget.seconds:
+            break
+        if len(taken[0]) >= _FEWEST and spent > budget.patience_s:
             break
         for side, count, times in zip(sides, calls, taken, strict=True):
             times.append(side.timer(_times(side.run, count)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import msgspec
@@ -34,6 +35,8 @@ __all__ = ["TimingOptions", "TorchRunner"]
 
 _GLANCE = Budget(seconds=0.03, warmup_s=0.005, sample_s=0.0005, least=3, most=7)
 """For sizes on the way to the break-even, of which only the winner counts."""
+_LONG_S = 20.0
+"""A configuration that took longer to be judged is not timed: its deadline would pass."""
 _RAISED = frozenset({"unsupported", "crash", "unknown"})
 
 
@@ -78,6 +81,7 @@ class TorchRunner:
             return self._searched(call)
         if self._timing.precision:
             return self._beside(call, self._timing.precision)
+        start = time.perf_counter()
         result = run_case(call, self._device, self._options)
         if result.device_lost:
             self._lost = result.error or result.reason
@@ -85,7 +89,10 @@ class TorchRunner:
         first_s = detail.pop("first_s")  # a time, which belongs to the others
         ran = Ran(status=result.status, reason=result.reason, detail=detail)
         if result.status == "native" and self._timing.timing:
-            ran = self._timed(call, ran, first_s)
+            if time.perf_counter() - start > _LONG_S:
+                ran = _untimed(ran, "one run takes too long for several")
+            else:
+                ran = self._timed(call, ran, first_s)
         return self._dispatched(ran, call.op)
 
     def fallback_cost(self, call: OpCall) -> dict[str, Any]:
@@ -120,8 +127,7 @@ class TorchRunner:
         try:
             timing = self._time(call, first_s)
         except Exception as error:
-            failed = f"{type(error).__name__}: {error}"
-            return msgspec.structs.replace(ran, detail={**ran.detail, "timing_error": failed})
+            return _untimed(ran, f"{type(error).__name__}: {error}")
         if timing is None:
             return ran
         detail = {**ran.detail, "timing": msgspec.to_builtins(timing)}
@@ -163,13 +169,20 @@ class TorchRunner:
         return Ran(status="native", reason="", detail=detail)
 
     def _break_even(self, schema: Schema, call: OpCall) -> BreakEven:
+        limit = Limit(seconds=4 * self._timing.timing_s)
+        start = time.perf_counter()
         growth = growth_of(schema, call, self._options.seed)
         if growth is None:
             return BreakEven(reached=False, stopped="fixed")
+        if time.perf_counter() - start > limit.seconds:
+            return BreakEven(reached=False, stopped="time")
 
         def time_at(factor: int) -> tuple[float, float]:
             timing = self._raced(schema, growth.at(factor), _GLANCE)
             return timing.device.median_s, timing.cpu.median_s
 
-        limit = Limit(seconds=4 * self._timing.timing_s)
         return find_break_even(Ladder(size_of=growth.size, time_at=time_at), limit)
+
+
+def _untimed(ran: Ran, why: str) -> Ran:
+    return msgspec.structs.replace(ran, detail={**ran.detail, "timing_error": why})

@@ -9,6 +9,7 @@ import torch
 
 from scanner.backends.cpu import CpuDevice
 from scanner.errors import UsageError
+from scanner.probe import measure as measuring
 from scanner.probe import precision
 from scanner.probe.autocast import Variants, in_dtype, names_of, parse_dtypes, variants_of
 from scanner.probe.autocast_ops import is_cast
@@ -87,7 +88,7 @@ def test_dtypes_are_read_once_each() -> None:
     assert parse_dtypes("bfloat16, float16,bfloat16") == ("bfloat16", "float16")
 
 
-def test_variants_through_a_device() -> None:
+def test_variants_are_made_of_what_is_cast() -> None:
     calls = [
         MM,
         call("relu", spec("self")),
@@ -99,20 +100,35 @@ def test_variants_through_a_device() -> None:
         ("aten::mm", "float16"),
         ("aten::mm", "bfloat16"),
     ]
+    assert variants.of(calls[1], {}) == ()
+
+
+def test_a_variant_through_a_device() -> None:
+    variants = Variants({config_key(MM): {"float16": in_dtype(MM, "float16")}})
     drill = "drill:nan=aten::mm[dtype=float16]"
-    measured = measure(calls, drill, os.environ, variants=variants)
+    measured = measure([MM], drill, os.environ, variants=variants)
     assert measured[config_key(MM)].status == "native"
-    half, brain = variants.of(MM, measured)
-    assert (half.dtype, half.measurement.status) == ("float16", "nan")
-    assert half.overflows == 1
-    assert (brain.dtype, brain.measurement.status) == ("bfloat16", "native")
-    assert brain.overflows == 0
-    assert brain.error is not None
-    assert brain.base_error is not None
-    # Of four products with 8 bits each, and 24.
-    assert 2**-12 < brain.error < 2**-5
-    assert brain.base_error < 2**-20
-    assert variants.of(calls[1], measured) == ()
+    (half,) = variants.of(MM, measured)
+    assert (half.dtype, half.measurement.status, half.overflows) == ("float16", "nan", 1)
+
+
+def test_precision_is_that_of_the_dtype() -> None:
+    found = precision.precision_of(CpuDevice(), in_dtype(MM, "bfloat16"), "bfloat16", 0)
+    assert found is not None
+    assert found.error is not None
+    assert found.base_error is not None
+    # Of four products with 8 bits each, and with 24.
+    assert 2**-12 < found.error < 2**-5
+    assert found.base_error < 2**-20
+    assert (found.overflows, found.elements) == (0, 16)
+
+
+def test_a_variant_of_what_took_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "_PATIENT_S", 0.0)
+    variants = Variants({config_key(MM): {"float16": in_dtype(MM, "float16")}})
+    (found,) = variants.of(MM, measure([MM], "cpu", os.environ, variants=variants))
+    assert found.measurement.status == "unknown"
+    assert found.measurement.detail["reason"].startswith("left out: float32 took")
 
 
 def test_without_dtypes_nothing_is_asked() -> None:

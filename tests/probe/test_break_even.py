@@ -159,6 +159,13 @@ def test_sizes_bound_what_is_held() -> None:
     assert growth.size(8) == (120, 4 * (120 + 5 + 120))
 
 
+def test_a_search_that_could_not_end_in_time_is_not_begun() -> None:
+    runner = TorchRunner("cpu", {"break_even": True, "timing_s": 0.0})
+    ran = runner.run(call("mul.Tensor", spec("self", 3, 5), spec("other", 3, 5)))
+    assert ran.detail["break_even"]["stopped"] == "time"
+    assert not ran.detail["break_even"]["sizes"]
+
+
 def test_a_worker_that_searches_judges_nothing() -> None:
     runner = TorchRunner("drill:slow=*,nan=*", {"break_even": True, "timing_s": 0.01})
     ran = runner.run(call("mul.Tensor", spec("self", 3, 5), spec("other", 3, 5)))

@@ -131,3 +131,11 @@ def test_what_a_side_raises_is_raised() -> None:
     side = Side(0.001)
     with pytest.raises(RuntimeError, match="no kernel"):
         measure(Contender(run=fail, timer=side.timer), side.contender, BUDGET)
+
+
+def test_patience_ends_before_there_are_enough_samples() -> None:
+    hasty = Budget(seconds=0.0, warmup_s=0.004, sample_s=0.001, least=7, most=20, patience_s=0.0)
+    timing = measure(Side(0.9).contender, Side(0.1).contender, hasty)
+    assert timing.device.samples == timing.cpu.samples == 2
+    # Nine times as long, but seen too seldom to be sure.
+    assert not timing.slow

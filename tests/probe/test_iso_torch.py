@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from scanner.probe import torch_runner
 from scanner.probe.limits import Launch, Limits
 from scanner.probe.plan import config_key
 from scanner.probe.protocol import Outcome
@@ -86,6 +87,14 @@ def test_what_cannot_be_timed_is_still_judged() -> None:
     if "timing_error" not in ran.detail:
         pytest.fail(f"the fourth call was to fail: {ran}")
     assert ran.status == "native"
+
+
+def test_what_takes_long_to_judge_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_runner, "_LONG_S", 0.0)
+    ran = TorchRunner("cpu", {"timing": True, "repeats": 0}).run(MM)
+    assert ran.status == "native"
+    assert "timing" not in ran.detail
+    assert ran.detail["timing_error"] == "one run takes too long for several"
 
 
 def test_a_lost_device_is_refused_from_then_on() -> None:
