@@ -80,6 +80,16 @@ def _signs(operand: Operand) -> Tensor:
     return operand.cast(masks(operand).to(torch.float32) * 2 - 1)
 
 
+def _recurrent_weight(operand: Operand) -> Tensor:
+    """Within ±1/√hidden, as torch.nn initialises recurrent layers.
+
+    Larger weights make the recurrence chaotic: float32 and float64 then part after some steps.
+    """
+    state = operand.spec("hx") or operand.spec("hx[0]")
+    bound = float(state.shape[-1] if state else operand.shape[-1]) ** -0.5
+    return uniform(-bound, bound)(operand)
+
+
 def _words(text: str) -> list[str]:
     return text.split()
 
@@ -106,6 +116,9 @@ _ORTHOGONAL = """
     legendre_polynomial_p shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u
     shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w
 """
+_RECURRENT = "lstm gru rnn_tanh rnn_relu _lstm_mps lstm_mps_backward"
+_FOR_CUDNN = "_cudnn_rnn _cudnn_rnn_backward"
+_CELLS = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell"
 _POLYNOMIALS = " ".join(f"special_{name}" for name in _words(_ORTHOGONAL))
 
 DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
@@ -157,6 +170,10 @@ DOMAIN_ROLES: dict[tuple[str, str], Draw] = {
     **_rows("native_dropout_backward _masked_scale", "mask", masks),
     **_rows("fractional_max_pool2d fractional_max_pool3d", "random_samples", uniform(0.0, 1.0)),
     **_rows("polar", "abs", positive),
+    **_rows(_RECURRENT, "params", _recurrent_weight),
+    **_rows(_FOR_CUDNN, "weight", _recurrent_weight),
+    **_rows(_CELLS, "w_ih", _recurrent_weight),
+    **_rows(_CELLS, "w_hh", _recurrent_weight),
     **_rows("repeat_interleave", "self", normal),
     **_rows("_fused_adam _fused_adamw _fused_adagrad _fused_sgd", "grad_scale", _constant(4.0)),
     **_rows("_amp_update_scale", "self", _constant(1024.0)),

@@ -241,6 +241,34 @@ def test_an_optimizer_state_is_one() -> None:
     assert float(found["state_steps[0]"]) >= 1
 
 
+def test_recurrences_are_not_chaotic() -> None:
+    """float32 follows float64 over many steps, as with the weights that torch.nn draws."""
+    steps, batch, width, hidden = 64, 2, 96, 32
+    shapes = [(4 * hidden, width), (4 * hidden, hidden), (4 * hidden,), (4 * hidden,)]
+    configuration = call(
+        "aten::lstm.input",
+        spec("input", (steps, batch, width)),
+        spec("hx[0]", (1, batch, hidden)),
+        spec("hx[1]", (1, batch, hidden)),
+        *(spec(f"params[{index}]", shape) for index, shape in enumerate(shapes)),
+        has_biases=True,
+        num_layers=1,
+        dropout=0.0,
+        train=False,
+        bidirectional=False,
+        batch_first=False,
+    )
+    tensors = list(values(configuration).values())
+    assert all(weight.abs().max() <= hidden**-0.5 for weight in tensors[3:])
+
+    def outputs(dtype: torch.dtype) -> Tensor:
+        given = [tensor.to(dtype) for tensor in tensors]
+        flags = (True, 1, 0.0, False, False, False)
+        return torch.lstm(given[0], given[1:3], given[3:], *flags)[0].double()
+
+    assert (outputs(torch.float32) - outputs(torch.float64)).abs().max() < 1e-5
+
+
 def test_tables_name_arguments_that_exist() -> None:
     arguments: dict[str, set[str]] = {}
     with suppress(LookupError):  # registers the ops of its namespace, where torch has them
