@@ -6,14 +6,20 @@ Imports neither torch nor anything slow; data files are read when they are first
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from opdb import database, store
 from opdb.facts import OpFact, plain, qualified
 from scanner.errors import UsageError
 
+if TYPE_CHECKING:
+    from opdb.issues.match import Match
+    from scanner.records import OpCall, Target
+
 __all__ = [
     "OpFact",
     "export",
+    "issues",
     "list_ops",
     "lookup",
     "newest",
@@ -81,6 +87,14 @@ def lookup(op: str, release: str, key: str = "MPS") -> OpFact:
     from opdb import installed
 
     return installed.fact(plain(op), release, key)
+
+
+def issues(call: OpCall, target: Target) -> tuple[Match, ...]:
+    """Known issues that apply, or may apply, to a configuration on a target, by id."""
+    from opdb.issues.book import default
+    from opdb.issues.match import find
+
+    return find(default, call, target)
 
 
 def registered(release: str, key: str = "MPS") -> tuple[str, ...]:

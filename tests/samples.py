@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 from opdb.facts import OpFact
+from opdb.issues.match import Match
 from scanner.records import Capture, Location, OpCall, OpGraph, Target, TensorSpec, Unseen
 
 TORCH_29 = Target(framework="torch", version="2.9.1")
@@ -57,8 +58,14 @@ class Facts:
     Ops that are not given are unknown; keys other than MPS are looked up as `op@key`.
     """
 
-    def __init__(self, facts: Mapping[Any, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, facts: Mapping[Any, Mapping[str, Any]], matches: Mapping[str, Sequence[Match]] = {}
+    ) -> None:
         self._facts = facts
+        self._matches = matches
+
+    def issues(self, call: OpCall, target: Target) -> tuple[Match, ...]:
+        return tuple(self._matches.get(call.op, ()))
 
     def lookup(self, op: str, release: str, key: str = "MPS") -> OpFact:
         name = op if key == "MPS" else f"{op}@{key}"

@@ -7,13 +7,26 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from scanner.judge.interface import Knowledge
-from scanner.judge.rules import Advice, OpCase, Problem, Rule, about_capture, about_ops
+from scanner.judge.known import decide, issues_of
+from scanner.judge.rules import (
+    Advice,
+    OpCase,
+    Problem,
+    Rule,
+    about_capture,
+    about_issues,
+    about_ops,
+)
 from scanner.judge.rules.equivalents import equivalent_for
 from scanner.judge.verdicts import makes_wide, variable_serves
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
+
+if TYPE_CHECKING:
+    from opdb.issues.match import Match
 
 __all__ = ["fingerprint", "op_findings", "problem_findings"]
 
@@ -41,6 +54,7 @@ class _Hit:
             ",".join(spec.dtype for spec in call.inputs),
             ",".join(str(len(spec.shape)) for spec in call.inputs),
             _machine(self.case.target),
+            *([self.case.issue.issue.id] if self.case.issue else []),
         )
 
     @property
@@ -97,7 +111,8 @@ def _hits(
     counts = _calls_by_location(graph)
     widened = any(makes_wide(call) for call in graph.ops)
     for index, (call, verdict) in enumerate(zip(graph.ops, verdicts, strict=True)):
-        if verdict.status in {"native", "composite", "skipped"}:
+        matches = issues_of(call, target, knowledge)
+        if verdict.status in {"native", "composite", "skipped"} and not matches:
             continue
         for number, location in enumerate(call.locations or (None,)):
             case = OpCase(
@@ -110,13 +125,19 @@ def _hits(
                 inherits_wide=widened and not makes_wide(call),
             )
             calls = counts[index, number if location else -1]
-            yield from _apply(case, location, calls)
+            yield from _apply(case, matches, location, calls)
 
 
-def _apply(case: OpCase, location: Location | None, calls: int) -> Iterator[_Hit]:
-    for rule in about_ops:
-        if (advice := rule.check(case)) is not None:
-            yield _Hit(rule=rule, case=case, advice=advice, location=location, calls=calls)
+def _apply(
+    case: OpCase, matches: Sequence[Match], location: Location | None, calls: int
+) -> Iterator[_Hit]:
+    """What rules say about the verdict, unless an issue made it, and about every issue."""
+    ways = [(about_ops, case)] if decide(matches) is None else []
+    ways += [(about_issues, replace(case, issue=match)) for match in matches]
+    for rules, each in ways:
+        for rule in rules:
+            if (advice := rule.check(each)) is not None:
+                yield _Hit(rule=rule, case=each, advice=advice, location=location, calls=calls)
 
 
 def _calls_by_location(graph: OpGraph) -> Counter[tuple[int, int]]:
@@ -132,14 +153,14 @@ def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
     first = hits[0]
     return Finding(
         rule=first.rule.id,
-        severity=first.rule.severity,
+        severity=first.advice.severity or first.rule.severity,
         target=first.case.target.id,
         op=first.case.call.op,
         message=first.advice.message,
         remedy=first.advice.remedy,
         location=first.location,
-        fixed_in=first.case.verdict.fixed_in,
-        links=first.case.verdict.links,
+        fixed_in=first.advice.fixed_in or first.case.verdict.fixed_in,
+        links=first.case.verdict.links if first.advice.links is None else first.advice.links,
         fingerprint=fingerprint(identity),
         calls=sum(hit.calls for hit in hits),
     )

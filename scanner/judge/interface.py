@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from opdb.facts import OpFact
+from scanner.records import OpCall, Target
+
+if TYPE_CHECKING:
+    from opdb.issues.match import Match
 
 __all__ = ["Knowledge", "OpFact"]
 
@@ -14,3 +18,6 @@ class Knowledge(Protocol):
 
     def lookup(self, op: str, release: str, key: str = "MPS") -> OpFact:
         """What `release` does with `op` under a dispatch key; `unknown` when it has no such op."""
+
+    def issues(self, call: OpCall, target: Target) -> tuple[Match, ...]:
+        """Known issues that apply, or may apply, to a configuration on a target."""

@@ -11,6 +11,7 @@ import msgspec
 
 from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.interface import Knowledge, OpFact
+from scanner.judge.known import issues_of, with_issues
 from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 
 __all__ = [
@@ -97,7 +98,8 @@ def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
     for handler in _HANDLERS:
         if (verdict := handler(call, target, knowledge)) is not None:
             return verdict
-    return _from_fact(call, target, knowledge)
+    verdict = _from_fact(call, target, knowledge)
+    return with_issues(verdict, issues_of(call, target, knowledge))
 
 
 def _kept_on_host(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:

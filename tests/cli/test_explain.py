@@ -18,6 +18,20 @@ def test_a_rule_is_explained_with_the_text_of_its_page(invoke: Invoke, rule: str
     assert invoke("explain", RULES[rule].name).out == page
 
 
+def test_a_known_issue_is_explained(invoke: Invoke) -> None:
+    out = invoke("explain", "addcmul-strided").out
+    assert out.startswith("addcmul-strided: ")
+    assert "torch >=1.12,<2.4 (inferred from the date of the fix)" in out
+    assert "https://github.com/pytorch/pytorch/issues/118115" in out
+
+
+def test_an_op_names_its_known_issues(invoke: Invoke) -> None:
+    assert "\nKnown issues:\n  addcmul-strided  [wrong-values, torch" in (
+        invoke("explain", "aten::addcmul_").out
+    )
+    assert "Known issues" not in invoke("explain", "aten::t").out
+
+
 def test_an_unknown_rule_is_2(invoke: Invoke) -> None:
     found = invoke("explain", "OPS999")
     assert (found.code, found.out) == (2, "")

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from scanner.judge.rules import contradiction, measured, scan_problems, support
+from scanner.judge.rules import contradiction, known, measured, scan_problems, support
 from scanner.judge.rules.interface import Advice, OpCase, Problem, Rule
 
-__all__ = ["RULES", "Advice", "OpCase", "Problem", "Rule", "about_capture", "about_ops"]
+__all__ = [
+    "RULES",
+    "Advice",
+    "OpCase",
+    "Problem",
+    "Rule",
+    "about_capture",
+    "about_issues",
+    "about_ops",
+]
 
 about_ops: tuple[Rule[OpCase], ...] = support.RULES
 """Rules that look at one op configuration on one target."""
+about_issues: tuple[Rule[OpCase], ...] = known.RULES
+"""Rules that look at one known issue of one op configuration on one target."""
 about_capture: tuple[Rule[Problem], ...] = scan_problems.RULES
 """Rules that look at what kept a model from being judged."""
 
@@ -19,6 +30,7 @@ def _registry() -> dict[str, Rule[Any]]:
     rules: dict[str, Rule[Any]] = {}
     every: list[Rule[Any]] = [
         *about_ops,
+        *about_issues,
         *measured.RULES,
         *measured.VARIANT_RULES,
         *contradiction.RULES,

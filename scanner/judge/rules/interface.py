@@ -5,10 +5,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from scanner.judge.rules.equivalents import Equivalent
 from scanner.records import Capture, OpCall, Severity, Target, Verdict
+
+if TYPE_CHECKING:
+    from opdb.issues.match import Match
 
 __all__ = ["Advice", "OpCase", "Problem", "Rule", "define"]
 
@@ -23,6 +26,11 @@ class Advice:
     """What is wrong, in a sentence that begins with the op or model it is about."""
     remedy: str
     """What the user can do, concretely."""
+    severity: Severity | None = None
+    """Instead of the rule's own, where the case is less sure than the rule."""
+    fixed_in: str | None = None
+    """Instead of the verdict's, where the rule is about something else."""
+    links: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +48,13 @@ class OpCase:
     """Another way to compute the same that the target supports."""
     inherits_wide: bool = False
     """Its float64 input was made by an op that is reported itself."""
+    issue: Match | None = None
+    """The known issue that the case is about; None when it is about the verdict."""
+
+    @property
+    def subject(self) -> str:
+        """The op, and what it was captured as when the target dispatches another one."""
+        return f"{self.call.op} (for {self.call.via})" if self.call.via else self.call.op
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ def op_unsupported(case: OpCase) -> Advice | None:
     if case.verdict.status != "unsupported" or wide_dtypes(case.call):
         return None
     return Advice(
-        message=f"{_subject(case)} is not supported on MPS by {_release(case)}: {_why(case)}",
+        message=f"{case.subject} is not supported on MPS by {_release(case)}: {_why(case)}",
         remedy=_remedy(case, variable=case.variable_serves),
     )
 
@@ -61,7 +61,7 @@ def cpu_fallback(case: OpCase) -> Advice | None:
     if case.verdict.status != "fallback" or case.variable_serves:
         return None
     return Advice(
-        message=f"{_subject(case)} silently runs on the CPU in {_release(case)}: {_why(case)}",
+        message=f"{case.subject} silently runs on the CPU in {_release(case)}: {_why(case)}",
         remedy=_remedy(case, variable=False),
     )
 
@@ -84,7 +84,7 @@ def fallback_by_variable(case: OpCase) -> Advice | None:
     if case.verdict.status != "fallback" or not case.variable_serves:
         return None
     return Advice(
-        message=f"{_subject(case)} runs on the CPU in {_release(case)}: {_why(case)}",
+        message=f"{case.subject} runs on the CPU in {_release(case)}: {_why(case)}",
         remedy=_remedy(case, variable=False),
     )
 
@@ -119,7 +119,7 @@ def float64(case: OpCase) -> Advice | None:
     if case.verdict.status != "unsupported" or not dtypes or case.inherits_wide:
         return None
     return Advice(
-        message=f"{_subject(case)} raises TypeError: {' and '.join(dtypes)} does not exist on MPS",
+        message=f"{case.subject} raises TypeError: {' and '.join(dtypes)} does not exist on MPS",
         remedy="Use float32 (complex64) here, or keep this part on the CPU and convert its result "
         'with .float() before .to("mps"). NumPy arrays are float64 by default.',
     )
@@ -144,17 +144,13 @@ def unknown_op(case: OpCase) -> Advice | None:
     if case.verdict.status != "unknown":
         return None
     return Advice(
-        message=f"{_subject(case)} is not judged: {_why(case)}",
+        message=f"{case.subject} is not judged: {_why(case)}",
         remedy="Run it once on the device, or look for MPS in its library's documentation. "
         "--allow-incomplete accepts it as unjudged.",
     )
 
 
 RULES = (op_unsupported, cpu_fallback, fallback_by_variable, float64, unknown_op)
-
-
-def _subject(case: OpCase) -> str:
-    return f"{case.call.op} (for {case.call.via})" if case.call.via else case.call.op
 
 
 def _release(case: OpCase) -> str:

@@ -1,0 +1,1 @@
+"""Known issues: what is registered for MPS and yet raises, crashes or computes wrong values."""

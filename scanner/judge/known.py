@@ -1,0 +1,66 @@
+"""Known issues: what is registered, and yet raises, crashes or computes something else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from scanner.judge.interface import Knowledge
+from scanner.judge.rows import SEVERITY_ORDER
+from scanner.records import OpCall, Status, Target, Verdict
+
+if TYPE_CHECKING:
+    from opdb.issues.match import Match
+    from opdb.issues.records import Issue
+
+__all__ = ["decide", "issues_of", "with_issues"]
+
+_STATUS: dict[str, Status] = {
+    "crash": "crash",
+    "hang": "crash",
+    "unsupported": "unsupported",
+    "wrong-values": "wrong",
+    "wrong-gradients": "wrong",
+    "nan": "nan",
+    "fallback": "fallback",
+    "slow": "slow",
+}
+"""Effects that are a verdict about the configuration. Memory that is not given back is a finding
+only: the op computes what it should."""
+
+
+def issues_of(call: OpCall, target: Target, knowledge: Knowledge) -> tuple[Match, ...]:
+    """Known issues of a configuration that runs on the device.
+
+    Issues are about what runs there; an op that has no kernel has none.
+    """
+    if knowledge.lookup(call.op, target.version).status not in {"native", "composite"}:
+        return ()
+    return knowledge.issues(call, target)
+
+
+def decide(matches: Sequence[Match]) -> Issue | None:
+    """The worst issue that surely applies and says what the op does."""
+    sure = [match.issue for match in matches if match.reach == "yes"]
+    known = [issue for issue in sure if issue.effect in _STATUS]
+    return min(known, key=_badness, default=None)
+
+
+def with_issues(verdict: Verdict, matches: Sequence[Match]) -> Verdict:
+    """The verdict, or what the worst known issue says instead."""
+    if (issue := decide(matches)) is None:
+        return verdict
+    return msgspec.structs.replace(
+        verdict,
+        status=_STATUS[issue.effect],
+        evidence=issue.evidence,
+        reason=f"{issue.title} ({issue.id})",
+        fixed_in=issue.fixed_in,
+        links=issue.links,
+    )
+
+
+def _badness(issue: Issue) -> int:
+    return SEVERITY_ORDER.index(_STATUS[issue.effect])
