@@ -19,6 +19,7 @@ __all__ = [
     "RELEASES",
     "SCHEMA",
     "TABLES",
+    "UPSTREAM",
     "Table",
     "corrupt",
     "lines",
@@ -65,6 +66,9 @@ calls on every path, `-` for none; `cpu` tells that the CPU has a kernel of its 
 
 GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 """Which variant of which operator: `group` is the functional overload if there is one."""
+
+UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "releases"), 5)
+"""What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
 
 TABLES = (RELEASES, MPS, OPS, GROUPS)
 

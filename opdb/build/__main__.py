@@ -1,4 +1,4 @@
-"""`python -m opdb.build torch [--release V]… [--check]`: derives the data from published wheels."""
+"""`python -m opdb.build torch|upstream [--release V]… [--check]`: derives data from wheels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import multiprocessing
 import sys
 from pathlib import Path
 
-from opdb.build import download, torch_data
+from opdb import tables
+from opdb.build import download, torch_data, upstream
 from scanner.errors import OpscanError, UsageError
 
 
@@ -23,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m opdb.build", description=__doc__)
-    parser.add_argument("framework", choices=["torch"])
+    parser.add_argument("framework", choices=["torch", "upstream"])
     parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
     parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
     parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
@@ -42,17 +43,26 @@ def _run(options: argparse.Namespace) -> int:
             f"not among the releases to derive: {', '.join(unknown)}",
             remedy="Add a new release to RELEASES in opdb/build/releases.py.",
         )
-    recorded = torch_data.recorded(options.data)
-    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
-    files = torch_data.merge(options.data, derived)
+    files = (_torch if options.framework == "torch" else _upstream)(options, releases)
     if options.check:
         return _compare(options.data, files)
     options.data.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (options.data / name).write_text(content, "utf-8", newline="\n")
     return 0
+
+
+def _upstream(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    recorded = torch_data.recorded(options.data)
+    return {tables.UPSTREAM.file: upstream.derive(releases, options.cache, recorded)}
+
+
+def _torch(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    recorded = torch_data.recorded(options.data)
+    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
+    return torch_data.merge(options.data, derived)
 
 
 def _compare(folder: Path, files: dict[str, str]) -> int:
