@@ -15,6 +15,7 @@ from scanner.errors import DataError
 __all__ = [
     "GROUPS",
     "MPS",
+    "OPINFO",
     "OPS",
     "RELEASES",
     "SCHEMA",
@@ -69,6 +70,9 @@ GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 
 UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "releases"), 5)
 """What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
+
+OPINFO = Table("opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide"), 4)
+"""What an OpInfo entry reaches, of one torch release: `opdb.build.opinfo.Reached`."""
 
 TABLES = (RELEASES, MPS, OPS, GROUPS)
 

@@ -7,28 +7,16 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from opdb.issues.effects import STATUS
 from scanner.judge.interface import Knowledge
 from scanner.judge.rows import SEVERITY_ORDER
-from scanner.records import OpCall, Status, Target, Verdict
+from scanner.records import OpCall, Target, Verdict
 
 if TYPE_CHECKING:
     from opdb.issues.match import Match
     from opdb.issues.records import Issue
 
 __all__ = ["decide", "issues_of", "with_issues"]
-
-_STATUS: dict[str, Status] = {
-    "crash": "crash",
-    "hang": "crash",
-    "unsupported": "unsupported",
-    "wrong-values": "wrong",
-    "wrong-gradients": "wrong",
-    "nan": "nan",
-    "fallback": "fallback",
-    "slow": "slow",
-}
-"""Effects that are a verdict about the configuration. Memory that is not given back is a finding
-only: the op computes what it should."""
 
 
 def issues_of(call: OpCall, target: Target, knowledge: Knowledge) -> tuple[Match, ...]:
@@ -44,7 +32,7 @@ def issues_of(call: OpCall, target: Target, knowledge: Knowledge) -> tuple[Match
 def decide(matches: Sequence[Match]) -> Issue | None:
     """The worst issue that surely applies and says what the op does."""
     sure = [match.issue for match in matches if match.reach == "yes"]
-    known = [issue for issue in sure if issue.effect in _STATUS]
+    known = [issue for issue in sure if issue.effect in STATUS]
     return min(known, key=_badness, default=None)
 
 
@@ -54,7 +42,7 @@ def with_issues(verdict: Verdict, matches: Sequence[Match]) -> Verdict:
         return verdict
     return msgspec.structs.replace(
         verdict,
-        status=_STATUS[issue.effect],
+        status=STATUS[issue.effect],
         evidence=issue.evidence,
         reason=f"{issue.title} ({issue.id})",
         fixed_in=issue.fixed_in,
@@ -63,4 +51,4 @@ def with_issues(verdict: Verdict, matches: Sequence[Match]) -> Verdict:
 
 
 def _badness(issue: Issue) -> int:
-    return SEVERITY_ORDER.index(_STATUS[issue.effect])
+    return SEVERITY_ORDER.index(STATUS[issue.effect])

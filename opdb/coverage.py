@@ -1,0 +1,113 @@
+"""What a release does with every operator of PyTorch's own test database, by dtype and direction.
+
+An entry of OpInfo is a function of the public API with samples of arguments; `opinfo.tsv` has the
+overloads that it reaches. Its status is the worst of theirs, because one that raises stops it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import msgspec
+
+from opdb import query, store, tables
+from opdb.facts import qualified
+from opdb.issues.book import default as known_issues
+from opdb.issues.effects import STATUS
+from opdb.issues.ranges import reach
+from scanner.records import Evidence, Status, Target
+
+__all__ = ["EVIDENCE", "Row", "coverage"]
+
+EVIDENCE: tuple[Evidence, ...] = ("database", "simulated", "inferred", "issue")
+"""What statuses may rest on. What PyTorch's tests expect (`upstream`) is apart from these."""
+
+_WIDE = frozenset({"float64", "complex128"})
+_ORDER: tuple[Status, ...] = (
+    *("crash", "unsupported", "wrong", "nan", "fallback", "slow", "unknown", "composite", "native"),
+)
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry with one dtype in one direction."""
+
+    name: str
+    """As OpInfo spells it: `linalg.pinv`."""
+    variant: str
+    """`hermitian`; empty for none."""
+    dtype: str
+    direction: str
+    """`forward`; `gradient`: forward and backward."""
+    status: Status
+    evidence: Evidence | None
+    """None when unknown."""
+    chain: tuple[str, ...]
+    """How it comes to that: the overload that decides, and what that calls."""
+
+
+class _Judged(NamedTuple):
+    status: Status
+    evidence: Evidence | None
+    chain: tuple[str, ...]
+
+
+def coverage(
+    release: str, macos: str | None = None, evidence: Collection[str] = EVIDENCE
+) -> Iterator[Row]:
+    """Every row, in the order of the data file, dtypes in that of their precision."""
+    target = Target(framework="torch", version=release, macos=macos)
+    for _, fields in tables.lines(store.default.folder / tables.OPINFO.file, tables.OPINFO):
+        name, variant, direction, dtypes, ops, issues, wide = fields
+        shared = [
+            *(_of_op(op, release) for op in ops.split(",")),
+            *(_of_issues(issues, target)),
+        ]
+        for dtype in dtypes.split(","):
+            own = [_WIDE_DTYPE] if wide == "wide" or dtype in _WIDE else []
+            worst = _worst([*own, *shared], evidence)
+            yield Row(
+                name=name,
+                variant="" if variant == "-" else variant,
+                dtype=dtype,
+                direction=direction,
+                status=worst.status,
+                evidence=worst.evidence,
+                chain=worst.chain,
+            )
+
+
+_WIDE_DTYPE = _Judged("unsupported", "database", ("float64",))
+
+
+def _worst(judged: list[_Judged], evidence: Collection[str]) -> _Judged:
+    allowed = [each for each in judged if each.evidence is None or each.evidence in evidence]
+    worst = min(allowed, key=lambda each: _ORDER.index(each.status), default=None)
+    return worst or _Judged("unknown", None, ())
+
+
+@cache
+def _of_op(op: str, release: str) -> _Judged:
+    fact = query.lookup(op, release)
+    status: Status = fact.status
+    return _Judged(status, fact.evidence, _chain(op, release, status))
+
+
+def _chain(op: str, release: str, status: Status) -> tuple[str, ...]:
+    """The overload, and what it always calls, down to the one that has the status itself."""
+    chain = [op]
+    while status in {"unsupported", "fallback"}:
+        calls = query.lookup(chain[-1], release).calls
+        worse = [call for call in calls if query.lookup(call, release).status == status]
+        if not worse or worse[0] in chain:
+            break
+        chain.append(worse[0])
+    return tuple(map(qualified, chain))
+
+
+def _of_issues(ids: str, target: Target) -> Iterator[_Judged]:
+    for name in ids.split(",") if ids != "-" else ():
+        issue = known_issues.named(name)
+        if issue and issue.effect in STATUS and reach(issue, target) == "yes":
+            yield _Judged(STATUS[issue.effect], issue.evidence, (issue.id,))
