@@ -59,7 +59,7 @@ def coverage(
     """Every row, in the order of the data file, dtypes in that of their precision."""
     target = Target(framework="torch", version=release, macos=macos)
     for _, fields in tables.lines(store.default.folder / tables.OPINFO.file, tables.OPINFO):
-        name, variant, direction, dtypes, ops, issues, wide = fields
+        name, variant, direction, dtypes, ops, issues, wide, _ = fields
         shared = [
             *(_of_op(op, release) for op in ops.split(",")),
             *(_of_issues(issues, target)),

@@ -71,8 +71,10 @@ GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "releases"), 5)
 """What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
 
-OPINFO = Table("opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide"), 4)
-"""What an OpInfo entry reaches, of one torch release: `opdb.build.opinfo.Reached`."""
+OPINFO = Table(
+    "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "torch"), 4
+)
+"""What an OpInfo entry reaches in the release `torch`: `opdb.build.opinfo.Reached`."""
 
 TABLES = (RELEASES, MPS, OPS, GROUPS)
 

@@ -1,4 +1,7 @@
-"""`python -m opdb.build torch|upstream [--release V]… [--check]`: derives data from wheels."""
+"""`python -m opdb.build torch|upstream [--release V]… [--check]`: derives data from wheels.
+
+`python -m opdb.build opinfo [--check]`: from the installed torch.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m opdb.build", description=__doc__)
-    parser.add_argument("framework", choices=["torch", "upstream"])
+    parser.add_argument("framework", choices=list(_BUILDERS))
     parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
     parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
     parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
@@ -43,7 +46,7 @@ def _run(options: argparse.Namespace) -> int:
             f"not among the releases to derive: {', '.join(unknown)}",
             remedy="Add a new release to RELEASES in opdb/build/releases.py.",
         )
-    files = (_torch if options.framework == "torch" else _upstream)(options, releases)
+    files = _BUILDERS[options.framework](options, releases)
     if options.check:
         return _compare(options.data, files)
     options.data.mkdir(parents=True, exist_ok=True)
@@ -57,12 +60,22 @@ def _upstream(options: argparse.Namespace, releases: list[str]) -> dict[str, str
     return {tables.UPSTREAM.file: upstream.derive(releases, options.cache, recorded)}
 
 
+def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    del options, releases
+    from opdb.build import opinfo
+
+    return {tables.OPINFO.file: opinfo.table()}
+
+
 def _torch(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     recorded = torch_data.recorded(options.data)
     jobs = [(release, options.cache, recorded.get(release)) for release in releases]
     with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
         derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
     return torch_data.merge(options.data, derived)
+
+
+_BUILDERS = {"torch": _torch, "upstream": _upstream, "opinfo": _opinfo}
 
 
 def _compare(folder: Path, files: dict[str, str]) -> int:

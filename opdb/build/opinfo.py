@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves
 
+from opdb import tables
 from opdb.facts import plain
 from opdb.issues.book import default
 from opdb.issues.match import applies
@@ -22,7 +23,7 @@ from scanner.capture.placement import Placement
 from scanner.capture.recorder import Recorder
 from scanner.records import OpCall, Target
 
-__all__ = ["DTYPES", "SAMPLES", "Reached", "reached"]
+__all__ = ["DTYPES", "SAMPLES", "Reached", "reached", "table"]
 
 DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "complex64", "complex32", "complex128"),
@@ -51,6 +52,13 @@ class Reached(NamedTuple):
     """Known issues whose condition some sample fulfils, `-` for none."""
     wide: str
     """`wide` when float64 arises from narrower inputs, else `-`."""
+
+
+def table() -> str:
+    """Text of the data file, sorted."""
+    release = torch.__version__.partition("+")[0]
+    lines = sorted("\t".join((*found, release)) for found in reached())
+    return tables.OPINFO.header + "".join(f"{line}\n" for line in lines)
 
 
 def reached(names: frozenset[str] = frozenset()) -> Iterator[Reached]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from scanner.cli import coverage
+
 if TYPE_CHECKING:
     from scanner.probe.store import Store
 
@@ -20,6 +22,9 @@ _format = click.option("-f", "--format", type=click.Choice(["text", "json"]), de
 @click.group("db")
 def command() -> None:
     """Look into the database of ops."""
+
+
+command.add_command(coverage.command)
 
 
 @command.command("op")

@@ -21,6 +21,7 @@ COMMANDS = {
     "sim": "scanner.cli.sim",
     "sweep": "scanner.cli.sweep",
     "render": "scanner.cli.render",
+    "upgrade": "scanner.cli.upgrade",
 }
 """Command → module; a module is imported when its command is used."""
 
