@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from opdb import query, store, tables
+from opdb import intervals, query, store, tables
 from opdb.facts import qualified
 from opdb.issues.book import default as known_issues
 from opdb.issues.effects import STATUS
@@ -59,7 +59,9 @@ def coverage(
     """Every row, in the order of the data file, dtypes in that of their precision."""
     target = Target(framework="torch", version=release, macos=macos)
     for _, fields in tables.lines(store.default.folder / tables.OPINFO.file, tables.OPINFO):
-        name, variant, direction, dtypes, ops, issues, wide, _ = fields
+        name, variant, direction, dtypes, ops, issues, wide, releases = fields
+        if not _holds(releases, release):
+            continue
         shared = [
             *(_of_op(op, release) for op in ops.split(",")),
             *(_of_issues(issues, target)),
@@ -76,6 +78,11 @@ def coverage(
                 evidence=worst.evidence,
                 chain=worst.chain,
             )
+
+
+def _holds(releases: str, release: str) -> bool:
+    spans = intervals.decode(releases, store.default.places)
+    return any(low <= store.default.places[release] <= high for low, high in spans)
 
 
 _WIDE_DTYPE = _Judged("unsupported", "database", ("float64",))

@@ -72,9 +72,9 @@ UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "re
 """What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
 
 OPINFO = Table(
-    "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "torch"), 4
+    "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "releases"), 4
 )
-"""What an OpInfo entry reaches in the release `torch`: `opdb.build.opinfo.Reached`."""
+"""What an OpInfo entry reaches: `opdb.build.opinfo.Reached`."""
 
 TABLES = (RELEASES, MPS, OPS, GROUPS)
 

@@ -64,7 +64,7 @@ def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     del options, releases
     from opdb.build import opinfo
 
-    return {tables.OPINFO.file: opinfo.table()}
+    return {tables.OPINFO.file: opinfo.table(lambda text: print(text, file=sys.stderr))}
 
 
 def _torch(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:

@@ -1,26 +1,34 @@
-"""Which overloads PyTorch's OpInfo entries reach, by dtype and direction.
+"""Which overloads PyTorch's OpInfo entries reach on MPS, by dtype, direction and release.
 
-Entries of the installed torch run on the CPU, below autograd and composites that decompose. What
-is dispatched there is what MPS' dispatch table would be asked.
+Entries of the installed torch run on the CPU, in a world where an Apple GPU seems to be there and
+composite ops are dispatched whole as the release does it. What is dispatched below autograd is what
+MPS' dispatch table would be asked.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
 from torch.utils._pytree import tree_leaves
 
-from opdb import tables
+from opdb import query, tables
+from opdb.build import write
+from opdb.build.releases import RELEASES
 from opdb.facts import plain
 from opdb.issues.book import default
 from opdb.issues.match import applies
 from scanner.capture.graph import merged
+from scanner.capture.holds import held
 from scanner.capture.placement import Placement
+from scanner.capture.protocol import Profile
 from scanner.capture.recorder import Recorder
+from scanner.capture.world import world
+from scanner.judge.profile import profile_for
 from scanner.records import OpCall, Target
 
 __all__ = ["DTYPES", "SAMPLES", "Reached", "reached", "table"]
@@ -33,7 +41,9 @@ SAMPLES = 40
 """Of an entry, at most: what OpInfo lists first are the ordinary cases."""
 
 _WIDE = frozenset({"float64", "complex128"})
+_WIDE_KINDS = frozenset({torch.float64, torch.complex128})
 _ANY = Target(framework="torch", version=torch.__version__)
+_Progress = Callable[[str], object]
 
 
 class Reached(NamedTuple):
@@ -54,39 +64,76 @@ class Reached(NamedTuple):
     """`wide` when float64 arises from narrower inputs, else `-`."""
 
 
-def table() -> str:
-    """Text of the data file, sorted."""
-    release = torch.__version__.partition("+")[0]
-    lines = sorted("\t".join((*found, release)) for found in reached())
-    return tables.OPINFO.header + "".join(f"{line}\n" for line in lines)
+def table(progress: _Progress = lambda _: None) -> str:
+    """Text of the data file.
+
+    An entry is recorded again for another lowering profile only where a glance at it differs.
+    """
+    facts: write.Rows = {}
+    full: dict[tuple[int, tuple[Reached, ...]], tuple[Reached, ...]] = {}
+    for profile, releases in _profiles():
+        progress(f"{profile.id}: {', '.join(releases)}")
+        with _as_on(profile) as placement:
+            for number, info in enumerate(_entries()):
+                look = tuple(_entry(info, placement, ("float32",), 1))
+                key = (number, look)
+                if key not in full:
+                    full[key] = tuple(_entry(info, placement, DTYPES, SAMPLES))
+                for row in full[key]:
+                    facts.setdefault(row, set()).update(releases)
+    return write.render(tables.OPINFO, facts, RELEASES)
 
 
-def reached(names: frozenset[str] = frozenset()) -> Iterator[Reached]:
-    """Everything for the entries with these names, or all."""
+def reached(release: str, names: Iterable[str]) -> Iterator[Reached]:
+    """Everything for some entries, as in a release."""
+    wanted = frozenset(names)
+    with _as_on(profile_for(Target(framework="torch", version=release), query)) as placement:
+        for info in _entries():
+            if info.name in wanted:
+                yield from _entry(info, placement, DTYPES, SAMPLES)
+
+
+def _profiles() -> list[tuple[Profile, list[str]]]:
+    """Lowering profiles, newest first, with the releases that have each."""
+    found: dict[str, tuple[Profile, list[str]]] = {}
+    for release in reversed(RELEASES):
+        profile = profile_for(Target(framework="torch", version=release), query)
+        found.setdefault(profile.id, (profile, []))[1].append(release)
+    return list(found.values())
+
+
+@contextmanager
+def _as_on(profile: Profile) -> Iterator[Placement]:
+    with world("real") as placement, held(frozenset(profile.holds)):
+        yield placement
+
+
+def _entries() -> list[Any]:
     from torch.testing._internal.common_methods_invocations import op_db
 
-    for info in op_db:
-        if not names or info.name in names:
-            yield from _entry(info)
+    return list(op_db)
 
 
-def _entry(info: Any) -> Iterator[Reached]:
+def _entry(
+    info: Any, placement: Placement, dtypes: Iterable[str], samples: int
+) -> Iterator[Reached]:
     for direction in ("forward", "gradient"):
         groups: dict[tuple[str, str, str], list[str]] = {}
-        for dtype in _dtypes(info, direction):
-            if calls := _calls(info, getattr(torch, dtype), direction):
+        for dtype in _dtypes(info, direction, dtypes):
+            kind = getattr(torch, dtype)
+            if calls := _calls(info, placement, kind, direction == "gradient", samples):
                 groups.setdefault(_summary(calls, dtype), []).append(dtype)
-        for (ops, issues, wide), dtypes in groups.items():
+        for (ops, issues, wide), alike in groups.items():
             variant = info.variant_test_name or "-"
-            yield Reached(info.name, variant, direction, ",".join(dtypes), ops, issues, wide)
+            yield Reached(info.name, variant, direction, ",".join(alike), ops, issues, wide)
 
 
-def _dtypes(info: Any, direction: str) -> list[str]:
+def _dtypes(info: Any, direction: str, wanted: Iterable[str]) -> list[str]:
     if direction == "gradient" and not info.supports_autograd:
         return []
     kinds = info.dtypes if direction == "forward" else info.backward_dtypes
     kinds = {kind for kind in kinds if direction == "forward" or _differentiable(kind)}
-    return [name for name in DTYPES if getattr(torch, name) in kinds]
+    return [name for name in wanted if getattr(torch, name) in kinds]
 
 
 def _differentiable(kind: torch.dtype) -> bool:
@@ -100,28 +147,42 @@ def _summary(calls: tuple[OpCall, ...], dtype: str) -> tuple[str, str, str]:
         for entry in default.about(call.op)
         if applies(entry, call, _ANY)
     }
-    made = {spec.dtype for call in calls for spec in (*call.inputs, *call.outputs)}
+    specs = (spec for call in calls for spec in (*call.inputs, *call.outputs))
+    made = {spec.dtype for spec in specs if spec.device != "cpu"}
     wide = "wide" if made & _WIDE and dtype not in _WIDE else "-"
     ops = sorted({plain(call.op) for call in calls})
     return ",".join(ops), ",".join(sorted(issues)) or "-", wide
 
 
-def _calls(info: Any, kind: torch.dtype, direction: str) -> tuple[OpCall, ...]:
-    recorder = Recorder(lambda _phase: None, Placement(torch.device("cpu")))
-    gradient = direction == "gradient"
+def _calls(
+    info: Any, placement: Placement, kind: torch.dtype, gradient: bool, samples: int
+) -> tuple[OpCall, ...]:
+    recorder = Recorder(lambda _phase: None, placement)
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        for sample in _samples(info, kind, gradient):
+        for sample in _samples(info, kind, gradient, samples):
             _record(recorder, info, sample, gradient=gradient)
     return merged(recorder.calls())[0]
 
 
-def _samples(info: Any, kind: torch.dtype, gradient: bool) -> list[Any]:
+def _samples(info: Any, kind: torch.dtype, gradient: bool, count: int) -> list[Any]:
+    """Samples that are about this dtype: not those that ask for float64 themselves."""
     try:
-        return list(islice(info.sample_inputs("cpu", kind, requires_grad=gradient), SAMPLES))
+        made = info.sample_inputs("mps", kind, requires_grad=gradient)
+        return [sample for sample in islice(made, count) if not _asks_for_wide(sample, kind)]
     except Exception:  # a few generators need what this machine lacks; the entry is then empty
         return []
+
+
+def _asks_for_wide(sample: Any, kind: torch.dtype) -> bool:
+    leaves = tree_leaves((sample.input, sample.args, sample.kwargs))
+    kinds = {
+        leaf.dtype if isinstance(leaf, torch.Tensor) else leaf
+        for leaf in leaves
+        if isinstance(leaf, torch.Tensor | torch.dtype)
+    }
+    return kind not in _WIDE_KINDS and bool(kinds & _WIDE_KINDS)
 
 
 def _record(recorder: Recorder, info: Any, sample: Any, *, gradient: bool) -> None:
