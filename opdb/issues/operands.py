@@ -64,6 +64,14 @@ class Operand:
         return self.numel * self.itemsize
 
     @property
+    def reach(self) -> int:
+        """Elements of the storage from its start to behind the last one that is seen."""
+        if self.numel == 0:
+            return self.offset
+        steps = zip(self.shape, self.stride, strict=False)
+        return self.offset + 1 + sum((size - 1) * step for size, step in steps)
+
+    @property
     def is_half(self) -> bool:
         """float16 or bfloat16."""
         return self.dtype in {"float16", "bfloat16"}

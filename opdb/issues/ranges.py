@@ -14,7 +14,8 @@ from scanner.records import Target
 __all__ = ["Reach", "reach", "within"]
 
 Reach = Literal["yes", "maybe", "no"]
-"""`maybe`: the target does not say which system or chip it is."""
+"""`maybe`: the target does not say which system or chip it is, or a configuration does not show
+what the issue depends on."""
 
 
 def within(specifiers: tuple[str, ...], version: str) -> bool:
@@ -26,7 +27,8 @@ def reach(issue: Issue, target: Target) -> Reach:
     """Whether a target is affected, as far as it is described."""
     if not within(issue.torch, target.version.partition("+")[0]):
         return "no"
-    answers = (_system(issue, target), _chip(issue, target))
+    shown: Reach = "maybe" if issue.unseen else "yes"
+    answers = (_system(issue, target), _chip(issue, target), shown)
     return "no" if "no" in answers else "maybe" if "maybe" in answers else "yes"
 
 

@@ -42,6 +42,9 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     effect: Effect
     condition: str = ""
     """Which configurations: see `opdb.issues.condition`. Empty is all of them."""
+    unseen: str = ""
+    """What must hold besides, and a configuration does not show: "an element is NaN". An issue that
+    depends on it is a note and no verdict."""
     torch: tuple[str, ...]
     """Affected releases, any of these version specifiers: `<2.4`, `>=2.5,<2.5.1`."""
     macos: tuple[str, ...] = ()

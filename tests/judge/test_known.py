@@ -75,6 +75,12 @@ def test_what_may_apply_is_a_note_and_no_verdict() -> None:
     assert "on macOS <15" in findings[0].message
 
 
+def test_what_depends_on_the_unseen_is_a_note_that_says_on_what() -> None:
+    verdict, (finding,) = judged(Match(issue(unseen="an element is NaN"), "maybe"))
+    assert (verdict.status, finding.severity) == ("native", "note")
+    assert "in torch 2.9.1 where an element is NaN: odd" in finding.message
+
+
 def test_an_unverified_range_warns() -> None:
     _, findings = judged(Match(issue(confidence="unverified"), "yes"))
     assert [finding.severity for finding in findings] == ["warning"]

@@ -54,7 +54,8 @@ def known_wrong_values(case: OpCase) -> Advice | None:
     condition, the affected releases and systems, how sure the range is, and the thread.
 
     It is a warning when the ends of the range are not verified, and a note when the target does
-    not say on which macOS or chip it runs and the issue is limited to some.
+    not say on which macOS or chip it runs and the issue is limited to some, or when it depends on
+    something that no configuration shows, as on a NaN among the elements.
 
     ## What to do
 
@@ -170,7 +171,7 @@ def _severity(match: Match) -> Severity | None:
 
 
 def _where(match: Match) -> str:
-    """The limits that the target does not answer."""
+    """The limits that the target and the configuration do not answer."""
     if match.reach == "yes":
         return ""
     limits = []
@@ -178,7 +179,8 @@ def _where(match: Match) -> str:
         limits.append(f"macOS {' or '.join(match.issue.macos)}")
     if match.issue.chips:
         limits.append(" or ".join(match.issue.chips))
-    return f" on {' and '.join(limits)}"
+    systems = f" on {' and '.join(limits)}" if limits else ""
+    return f"{systems} where {match.issue.unseen}" if match.issue.unseen else systems
 
 
 def _remedy(match: Match) -> str:

@@ -48,3 +48,9 @@ def test_systems_and_chips() -> None:
     assert reach(first, target(chip="M3")) == "no"
     assert reach(first, target()) == "maybe"
     assert reach(issue(macos=("<15",), chips=("M1",)), target(macos="15.1")) == "no"
+
+
+def test_what_no_configuration_shows() -> None:
+    depends = issue(unseen="an element is NaN", macos=("<15",))
+    assert reach(depends, target(macos="14.7")) == "maybe"
+    assert reach(depends, target(macos="15.0")) == "no"
