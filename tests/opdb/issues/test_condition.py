@@ -29,7 +29,11 @@ def check(condition: str, call: str, target: Target = TARGET) -> bool:
             "relu(self=float32[2,3,4,5].channels_last)",
             "relu(self=float32[2,3,4,5])",
         ),
-        ("self.reach == 10", "relu(self=int8[2,3].strides(4,1).offset(3))", "relu(self=int8[10,0])"),
+        (
+            "self.reach == 10",
+            "relu(self=int8[2,3].strides(4,1).offset(3))",
+            "relu(self=int8[10,0])",
+        ),
         ("self.offset != 0", "relu(self=float32[2].offset(1))", "relu(self=float32[2])"),
         ("self.is_half", "relu(self=bfloat16[2])", "relu(self=float32[2])"),
         ("out.shape[0] > LIMIT", "f(self=int8[1]) >> int8[65537]", "f(self=int8[1]) >> int8[2]"),
