@@ -61,7 +61,7 @@ def parse(condition: str) -> ast.stmt:
 
 def names_in(condition: str) -> frozenset[str]:
     """Names that the condition expects the op to have: without functions and what is provided."""
-    nodes = list(ast.walk(parse(condition)))
+    nodes = list(ast.walk(parse(condition or "True")))
     bound = {
         node.target.id
         for node in nodes
