@@ -53,11 +53,11 @@ class IssueBook:
 
 
 def _spellings(op: str) -> tuple[str, ...]:
-    """What may name an overload: `add_.Tensor` is meant by `add`, by `add_` and by itself."""
+    """What may name an overload: `add_.Tensor` is meant by `add`, by `add_`, by itself, by `*`."""
     full = op.removeprefix("aten::")
     base = full.partition(".")[0]
     plain = base.rstrip("_") if base.endswith("_") and not base.endswith("__") else base
-    return tuple(dict.fromkeys((plain, base, full)))
+    return tuple(dict.fromkeys(("*", plain, base, full)))
 
 
 default = IssueBook(_FOLDER)

@@ -38,7 +38,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     title: str
     """What goes wrong, as a sentence without a full stop that may follow "aten::x: "."""
     ops: tuple[str, ...]
-    """`mm`: its overloads and variants; `add_`: the in-place ones; `add.Tensor`: only that."""
+    """`mm`: its overloads and variants; `add_`: the in-place ones; `add.Tensor`: only that; `*`:
+    every op that meets such a tensor."""
     effect: Effect
     condition: str = ""
     """Which configurations: see `opdb.issues.condition`. Empty is all of them."""

@@ -41,6 +41,7 @@ def found(known: IssueBook, call: str, version: str = "2.3.1") -> list[str]:
         ('["add_"]', ("add_.Tensor",), ("add.Tensor", "add.out")),
         ('["add.Tensor"]', ("add.Tensor",), ("add_.Tensor", "add.Scalar")),
         ('["__and__"]', ("__and__.Tensor",), ("__and",)),
+        ('["*"]', ("add.Tensor", "mul_.Scalar"), ()),
     ],
 )
 def test_which_overloads_an_entry_names(
