@@ -60,11 +60,15 @@ def _upstream(options: argparse.Namespace, releases: list[str]) -> dict[str, str
     return {tables.UPSTREAM.file: upstream.derive(releases, options.cache, recorded)}
 
 
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
+
+
 def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     del options, releases
     from opdb.build import opinfo
 
-    return {tables.OPINFO.file: opinfo.table(lambda text: print(text, file=sys.stderr))}
+    return {tables.OPINFO.file: opinfo.table(_say)}
 
 
 def _torch(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
