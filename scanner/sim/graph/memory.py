@@ -22,9 +22,13 @@ def write(data: TensorData, value: Tensor) -> None:
     """Puts a value of the same type and as many elements where it belongs.
 
     One element fills the destination, as every `fill_` of the releases up to 2.12 relies on.
-    Unsupported when type or size differ from the destination's, or it leaves its memory.
+    Places of elements, which are int32, may go to int64: `topk`, `kthvalue` and `nonzero` hand
+    such destinations to a graph that does not cast. Unsupported when type or size differ from
+    the destination's otherwise, or it leaves its memory.
     """
     place = _mapped(data)
+    if (value.dtype, place.dtype) == (torch.int32, torch.int64):
+        value = value.long()
     if value.dtype != place.dtype:
         raise Unsupported(f"a result of {_name(value)} for a destination of {data.dtype}")
     if value.numel() == 1:
