@@ -132,6 +132,28 @@ def test_diverged_lanes_meet_only_their_own(runtime: Path) -> None:
     assert out.tolist() == [320010] * 10 + [322200] * 22
 
 
+def test_lanes_meet_at_one_call_whatever_they_did_before(runtime: Path) -> None:
+    """LLVM must not copy the call into the branch that decided it: a dot product's last step."""
+    body = (
+        "  %j = zext i32 %i to i64\n  %q = getelementptr i32, ptr addrspace(1) %out, i64 %j\n"
+        "  %c = icmp eq i32 %i, 0\n  br i1 %c, label %first, label %all\n"
+        "first:\n  %n = load i32, ptr addrspace(1) %q\n  %d = icmp slt i32 %n, 5\n"
+        "  br i1 %d, label %rest, label %all\n"
+        "rest:\n  %k = phi i32 [ %n, %first ], [ %l, %rest ]\n  %l = add i32 %k, 1\n"
+        "  %e = icmp slt i32 %l, 5\n  br i1 %e, label %rest, label %all\n"
+        "all:\n  %m = phi i32 [ 1, %0 ], [ 1, %first ], [ %l, %rest ]\n"
+        "  %s = tail call i32 @air.simd_sum.u.i32(i32 %m) #1\n"
+        "  br i1 %c, label %write, label %end\n"
+        "write:\n  store i32 %s, ptr addrspace(1) %q\n  br label %end\n"
+        "end:\n  ret void"
+    )
+    assembly = module("kernel", [buffer("out", 0), GRID], body,
+                      declares=["i32 @air.simd_sum.u.i32(i32)"])  # fmt: skip
+    out = np.full(32, 9, np.int32)
+    assert run(assembly, runtime, {0: out}, 32).outcome == "ran"
+    assert out.tolist() == [32] + [9] * 31
+
+
 def test_first_lane_and_votes(runtime: Path) -> None:
     body = (
         "  %j = zext i32 %i to i64\n  %q = getelementptr i32, ptr addrspace(1) %out, i64 %j\n"
