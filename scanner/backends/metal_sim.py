@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from scanner.backends.interface import DeviceFacts, Inconclusive, Unusable
-from scanner.backends.overloads import overload
+from scanner.backends.sim_calls import named, raised_error
 from scanner.backends.sim_spec import DEFAULT_CHIP, DEFAULT_MACOS, NAME, sim_target
 from scanner.backends.sim_tensor import SimulatedTensor, dressed
 from scanner.errors import OpscanError
@@ -28,17 +28,7 @@ from scanner.sim.values import DTYPES, from_torch
 if TYPE_CHECKING:
     from scanner.sim.session import Session
 
-__all__ = ["Simulator", "open_simulator", "raised_error"]
-
-_ERRORS: Mapping[str, type[Exception]] = {
-    "RuntimeError": RuntimeError,
-    "NotImplementedError": NotImplementedError,
-    "IndexError": IndexError,
-    "ValueError": ValueError,
-    "TypeError": TypeError,
-    "OutOfMemoryError": torch.OutOfMemoryError,
-    "LinAlgError": getattr(torch.linalg, "LinAlgError", RuntimeError),
-}
+__all__ = ["Simulator", "open_simulator"]
 
 
 def open_simulator(spec: str) -> Simulator:
@@ -155,7 +145,7 @@ class Simulator:
         from scanner.sim.entry import ArgumentError  # it needs the emulator, which may be missing
 
         try:
-            given = self._named(op, args, kwargs)
+            given = named(op, self.session.schema(op), args, kwargs)
             call = self.session.call(op, (), {name: _bare(value) for name, value in given.items()})
         except (ArgumentError, Fault) as error:
             raise Inconclusive(str(error)) from error
@@ -194,22 +184,6 @@ class Simulator:
         except Fault as error:
             raise Inconclusive(error.reason) from error
 
-    def _named(self, op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name; those that the release lacks are left out where they are defaults."""
-        arguments = overload(op)._schema.arguments
-        given = dict(zip((argument.name for argument in arguments), args, strict=False))
-        given.update(kwargs)
-        known = self.session.schema(op)
-        if known is None:
-            return given
-        names = {argument.name for argument in known}
-        defaults = {argument.name: argument.default_value for argument in arguments}
-        return {
-            name: value
-            for name, value in given.items()
-            if name in names or value is None or value != defaults.get(name)
-        }
-
     def _result(self, output: Any) -> Any:
         if isinstance(output, list):
             return [self._result(item) for item in output]
@@ -230,11 +204,6 @@ class Simulator:
             remedy=f"Prepare it again: `opscan sim remove torch=={self.target.version}`, "
             f"then `opscan sim prepare torch=={self.target.version}`.",
         )
-
-
-def raised_error(call: Call) -> Exception:
-    """The exception that Python would see."""
-    return _ERRORS.get(call.error, RuntimeError)(call.message)
 
 
 def _bare(value: Any) -> Any:
