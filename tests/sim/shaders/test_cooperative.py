@@ -54,6 +54,23 @@ def test_sum_of_a_full_and_a_partial_simdgroup(runtime: Path) -> None:
     assert got[32:].tolist() == [284] * 8
 
 
+def test_a_sum_after_a_branch_on_the_lane_stays_one_meeting(runtime: Path) -> None:
+    """Only lane 0 uses the sum: a copy of the call in its branch would leave it alone."""
+    body = (
+        "  %z = icmp eq i32 %lane, 0\n  br i1 %z, label %first, label %join\nfirst:\n"
+        "  %a = load float, ptr addrspace(1) %in\n  %b = fadd float %a, 1.0\n  br label %join\n"
+        "join:\n  %v = phi float [ 2.0, %0 ], [ %b, %first ]\n"
+        "  %r = tail call float @air.simd_sum.f32(float %v) #1\n"
+        "  br i1 %z, label %store, label %end\nstore:\n"
+        "  store float %r, ptr addrspace(1) %out\n  br label %end\nend:\n  ret void"
+    )
+    parameters = [buffer("out", 0), buffer("in", 1), LANE]
+    declares = ["float @air.simd_sum.f32(float)"]
+    assembly = module("kernel", parameters, body, declares=declares)
+    got = exchange(runtime, assembly, np.array([4], np.float32), 32, 32)
+    assert got.tolist() == [4 + 1 + 31 * 2]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("air.simd_max.s.i32", 3), ("air.simd_min.s.i32", -28), ("air.simd_max.u.i32", -1),
