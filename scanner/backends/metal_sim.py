@@ -28,7 +28,14 @@ from scanner.sim.values import DTYPES, from_torch
 if TYPE_CHECKING:
     from scanner.sim.session import Session
 
-__all__ = ["Simulator", "open_simulator"]
+__all__ = ["Simulator", "UploadError", "open_simulator"]
+
+
+_WIDE = frozenset({torch.float64, torch.complex128})
+
+
+class UploadError(TypeError):
+    """A tensor that no GPU of Apple can hold, with the release's own text."""
 
 
 def open_simulator(spec: str) -> Simulator:
@@ -107,7 +114,10 @@ class Simulator:
         return self.upload_all([tensor])[0]
 
     def upload_all(self, tensors: list[Any]) -> list[Any]:
-        """See `Device.upload_all`; the first tensor over a storage brings it, others alias it."""
+        """See `Device.upload_all`; the first tensor over a storage brings it, others alias it.
+
+        Raises `UploadError` for a dtype that the release refuses on the device.
+        """
         first: dict[int, SimTensor] = {}
         uploaded = []
         for tensor in tensors:
@@ -179,10 +189,18 @@ class Simulator:
         self.session.restart()
 
     def _upload(self, tensor: torch.Tensor, alias: SimTensor | None) -> SimTensor:
+        if tensor.dtype in _WIDE:
+            self._require_wide(tensor)
         try:
             return self.session.upload(from_torch(tensor), alias=alias)
         except Fault as error:
             raise Inconclusive(error.reason) from error
+
+    def _require_wide(self, tensor: torch.Tensor) -> None:
+        """Has the release itself copy such a tensor, which it refuses: raises `UploadError`."""
+        call = self.session.call("aten::_to_copy", (from_torch(tensor, "cpu"),), {"device": "mps"})
+        if call.outcome == "raises":
+            raise UploadError(call.message)
 
     def _result(self, output: Any) -> Any:
         if isinstance(output, list):

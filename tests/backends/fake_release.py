@@ -72,10 +72,10 @@ class FakeSession:
         self.tensors.clear()
 
     def call(self, op: str, args: Any, given: Mapping[str, Any]) -> Call:
-        assert args == ()
         self.given = dict(given)
         if op in self.answers:
             return self.answers[op]
+        assert args == ()
         result = overload(self.replaced.get(op, op))(
             **{name: self.taken(value) for name, value in given.items()}
         )
