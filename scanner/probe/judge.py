@@ -27,6 +27,7 @@ from scanner.probe.standards import (
     off_by_one,
     private_outputs,
 )
+from scanner.probe.terms import terms
 
 __all__ = ["Judgement", "add", "compared", "judge"]
 
@@ -224,6 +225,7 @@ def compared(
         magnitude=lambda: expected.magnitude,
         dtype=expected.cpu.outputs.get(name, theirs).dtype,
         spreads=standard.kind not in _LOCAL and expected.adversarial,
+        terms=terms(expected.call, theirs.numel()),
     )
     return compare(name, ours, theirs, right, standard, context)
 

@@ -172,7 +172,9 @@ class DeviceLane(Lane):
     def __init__(self, device: Device, keeps: Callable[[Tensor], bool]) -> None:
         super().__init__(keeps)
         self._device = device
-        self.where = device.upload(torch.zeros(())).device
+        # Made while the user's world denies that any device but MPS is there.
+        with torch._C.DisableTorchFunction():
+            self.where = device.upload(torch.zeros(())).device
 
     def download(self, tree: Any) -> Any:
         """Arguments of a call, on the CPU."""
