@@ -2,7 +2,7 @@
 
 An element passes when its error against the double-precision reference is at most
 
-    factor · max(e, ē) + (relative · |reference| + max(scale, 4·√K) · S) · ε
+    factor · max(e, ē) + (relative · |reference| + max(scale, 6·√K) · S) · ε
 
 with e the CPU's own error of that element, ē the root mean square of the CPU's errors, S the root
 mean square of the reference, ε the dtype's epsilon, and K the number of terms of a sum.
@@ -39,8 +39,8 @@ _NONSENSE = 0.5
 is what is left of inputs that cancel."""
 _CANCELLED = 1000.0
 """Units of the largest input that the CPU's errors then have at most."""
-_PEAK = 4.0
-"""How far the largest of many errors lies above their root mean square."""
+_PEAK = 6.0
+"""How far the largest of a billion errors lies above their root mean square."""
 _TINY_STEPS = 4
 """Subnormal steps that are always allowed: below them a dtype holds no digits."""
 

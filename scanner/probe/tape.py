@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -154,7 +155,8 @@ class Player:
                 args = _given(entry.args, slots)
                 kwargs = {name: _one(value, slots) for name, value in entry.kwargs.items()}
                 result = self._device.submit(entry.op, args, kwargs)
-                for slot, leaf in zip(entry.outputs, _tensors(result), strict=False):
+                # Stand-ins of MPS-only ops return no buffers of MPS, and take none.
+                for slot, leaf in zip_longest(entry.outputs, _tensors(result)):
                     if slot is not None:
                         slots.setdefault(slot, leaf)
                 del result, args, kwargs

@@ -17,6 +17,8 @@ __all__ = ["terms"]
 def terms(call: OpCall, elements: int) -> float:
     """Terms of each of `elements` numbers that are computed from the call's tensors; at least 1."""
     sizes = sorted(prod(spec.shape) for spec in (*call.inputs, *call.outputs))
+    if elements in sizes and len(sizes) > 1:
+        sizes.remove(elements)  # the result itself, or the input whose gradient it is
     if not elements or not sizes:
         return 1.0
     largest, second = sizes[-1], sizes[-2] if len(sizes) > 1 else 1
