@@ -40,6 +40,13 @@ def test_three_times_the_cpus_own_error_and_a_floor_are_allowed() -> None:
     assert gap(torch.full((4,), 1 + 102 * EPS), torch.ones(4), right)[2]
 
 
+def test_what_is_left_of_terms_that_cancel_is_noise_on_every_device() -> None:
+    right = torch.tensor([1e-16, -1e-16], dtype=torch.float64)
+    cpu = torch.tensor([1e-9, 2e-9])
+    assert not gap(torch.tensor([-4e-8, 1e-7]), cpu, right)[2]
+    assert gap(torch.tensor([-4e-5, 1e-4]), cpu, right)[2]
+
+
 def test_a_recursion_may_err_more_than_a_contraction() -> None:
     prints = [{"0": fingerprint(torch.full((4,), each))} for each in (1 + 500 * EPS, 1.0, 1.0)]
     assert worst_gap(*prints, CONTRACTION).past
