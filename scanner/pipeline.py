@@ -21,6 +21,7 @@ from scanner.judge.interface import Knowledge
 from scanner.judge.measured import call_of, with_measurements
 from scanner.judge.models import judge_model, model_without_graph
 from scanner.judge.profile import profiles_for
+from scanner.judge.whole import with_whole
 from scanner.locate.interface import Source
 from scanner.locate.resolve import resolve
 from scanner.probe.autocast import NO_VARIANTS, Variants, variants_of
@@ -30,8 +31,10 @@ from scanner.probe.observer import Observer, Remembering
 from scanner.probe.plan import config_key
 from scanner.probe.reproduce import Reproduction, failures, write_repros
 from scanner.probe.supervisor import DeviceError
+from scanner.probe.whole import Whole
 from scanner.records import Measurement, ModelReport, OpCall, Report, Target, Variant
 from scanner.simulate import simulate
+from scanner.walk import whole_steps
 
 __all__ = ["Plan", "Scan", "scan"]
 
@@ -67,6 +70,10 @@ class Plan:
     """False when a device that cannot be used is no error but a note."""
     device_target: str | None = None
     """Id of the target that the device is."""
+    steps: int = 0
+    """Whole steps to run on the device beside the CPU."""
+    batches: tuple[int, ...] = ()
+    """Batch sizes to time whole steps at, in rising order."""
     environment: Mapping[str, Any] = field(default_factory=dict)
     """Facts about this machine, for the report."""
     notes: tuple[str, ...] = ()
@@ -79,6 +86,8 @@ class Scan:
 
     report: Report
     captures: tuple[SourceCapture, ...]
+    tracebacks: tuple[str, ...] = ()
+    """Errors of opscan's own while whole steps were run."""
 
 
 def scan(
@@ -101,15 +110,28 @@ def scan(
         for model in capture.models
     ]
     notes: list[str] = []
+    wholes: list[Whole] = []
     if plan.device is not None:
         try:
             run = _simulated if plan.device == SIMULATOR else _probed
             models = run(models, plan, plan.device, observer)
+            chosen = profile_of[plan.device_target or plan.targets[0].id]
+            profile = tuple(each for each in profiles if each.id == chosen)
+            wholes = whole_steps(
+                plan, plan.device, captures, [_job_of(one, plan, profile) for one in located]
+            )
         except DeviceError as error:
             if plan.device_required:
                 raise
             notes.append(f"no op was run on {plan.device}: {error.message}")
-    return Scan(report=_report(plan, captures, models, notes), captures=captures)
+    if wholes:
+        models = [
+            with_whole(model, whole, plan.device_target)
+            for model, whole in zip(models, wholes, strict=True)
+        ]
+    tracebacks = tuple(whole.traceback for whole in wholes if whole.traceback)
+    report = _report(plan, captures, models, notes)
+    return Scan(report=report, captures=captures, tracebacks=tracebacks)
 
 
 def _locate(arguments: Sequence[str], cwd: Path) -> list[Source | SourceCapture]:
@@ -149,6 +171,12 @@ def _job(source: Source, plan: Plan, profiles: tuple[Profile, ...]) -> Job:
         profiles=profiles,
         notes=source.notes,
     )
+
+
+def _job_of(
+    source: Source | SourceCapture, plan: Plan, profiles: tuple[Profile, ...]
+) -> Job | None:
+    return _job(source, plan, profiles) if isinstance(source, Source) else None
 
 
 def _capture(

@@ -10,8 +10,12 @@ from typing import Any, Literal
 import msgspec
 
 __all__ = [
+    "Accumulated",
+    "BatchPoint",
+    "BatchSweep",
     "Capture",
     "Coverage",
+    "Divergence",
     "Evidence",
     "Finding",
     "Location",
@@ -25,6 +29,7 @@ __all__ = [
     "Severity",
     "Status",
     "Step",
+    "StepLoss",
     "Summary",
     "Target",
     "TensorSpec",
@@ -249,6 +254,100 @@ class Variant(_Record, frozen=True, kw_only=True):
     """Seconds of the configuration ÷ seconds of the variant, on the device; None when not timed."""
 
 
+class Divergence(_Record, frozen=True, kw_only=True):
+    """One op of a whole step, run freely on a device, that did not go as on the CPU."""
+
+    op: str
+    phase: Phase
+    step: int
+    """1-based."""
+    kind: Literal["wrong", "drift", "nan", "raises", "crash", "hang"]
+    """`wrong`: the op errs. `drift`: it computes what the CPU computes of the same inputs; what
+    came before it had drifted. The others end the run or spoil it."""
+    message: str
+    location: Location | None = None
+    error: float | None = None
+    """Root mean square error relative to the result in double precision."""
+    cpu_error: float | None = None
+    """The same of the CPU's own run."""
+
+
+class StepLoss(_Record, frozen=True, kw_only=True):
+    """The loss of one step; None where it is not finite or there is none."""
+
+    cpu: float | None
+    raised: float | None
+    """With every op in double precision."""
+    device: float | None
+
+
+class Accumulated(_Record, frozen=True, kw_only=True):
+    """Steps run freely on a device, each op on what the device made before, beside the CPU."""
+
+    device: str
+    asked: int
+    steps: int = 0
+    """How many were run to their end."""
+    ops: int = 0
+    """How many the device has run."""
+    compared: int = 0
+    losses: tuple[StepLoss, ...] = ()
+    first: Divergence | None = None
+    """The first op past its tolerance that errs itself."""
+    drift: Divergence | None = None
+    """The first op past its tolerance that computes what the CPU computes of the same inputs."""
+    first_nan: Divergence | None = None
+    """The first op with infinities or NaN that the CPU does not have, or without those it has."""
+    ended: Divergence | None = None
+    """The op that ended the run."""
+    worst: dict[str, float] = {}
+    """Phase → the largest error ÷ what is allowed."""
+    incomplete: str = ""
+    """Why steps are missing, when no op is to blame."""
+    notes: tuple[str, ...] = ()
+
+
+class BatchPoint(_Record, frozen=True, kw_only=True):
+    """One batch size."""
+
+    batch: int
+    step_s: float
+    """Median seconds of a whole step."""
+    p10_s: float
+    p90_s: float
+    spread: float
+    """Interquartile range ÷ median."""
+    samples: int
+    """Steps that were timed."""
+    peak_bytes: int | None = None
+    """The most that the device held after any op; None for a device without an account."""
+
+    @property
+    def sample_s(self) -> float:
+        """Seconds for each sample."""
+        return self.step_s / self.batch
+
+    @property
+    def sample_bytes(self) -> float | None:
+        """Peak memory for each sample."""
+        return None if self.peak_bytes is None else self.peak_bytes / self.batch
+
+
+class BatchSweep(_Record, frozen=True, kw_only=True):
+    """A whole step at several batch sizes."""
+
+    device: str
+    asked: tuple[int, ...]
+    points: tuple[BatchPoint, ...] = ()
+    best: int | None = None
+    """The batch with the least time for each sample."""
+    ended: str = ""
+    """Why larger batches are missing."""
+    incomplete: str = ""
+    """Why nothing is known, or less than was asked for, when it is not for lack of memory."""
+    notes: tuple[str, ...] = ()
+
+
 class OpReport(_Record, frozen=True, kw_only=True):
     """One configuration with its verdicts."""
 
@@ -314,6 +413,10 @@ class ModelReport(_Record, frozen=True, kw_only=True):
     coverage: Coverage
     memory: dict[str, Any] | None = None
     time: dict[str, Any] | None = None
+    accumulated: Accumulated | None = None
+    """Whole steps run on a device (`--steps`)."""
+    batches: BatchSweep | None = None
+    """Whole steps timed on a device (`--batch`)."""
 
 
 class Summary(_Record, frozen=True, kw_only=True):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from scanner.backends.interface import DeviceFacts, Inconclusive, Unusable
-from scanner.backends.overloads import overload
+from scanner.backends.sim_calls import named, raised_error
 from scanner.backends.sim_spec import DEFAULT_CHIP, DEFAULT_MACOS, NAME, sim_target
 from scanner.backends.sim_tensor import SimulatedTensor, dressed
 from scanner.errors import OpscanError
@@ -28,17 +28,14 @@ from scanner.sim.values import DTYPES, from_torch
 if TYPE_CHECKING:
     from scanner.sim.session import Session
 
-__all__ = ["Simulator", "open_simulator", "raised_error"]
+__all__ = ["Simulator", "UploadError", "open_simulator"]
 
-_ERRORS: Mapping[str, type[Exception]] = {
-    "RuntimeError": RuntimeError,
-    "NotImplementedError": NotImplementedError,
-    "IndexError": IndexError,
-    "ValueError": ValueError,
-    "TypeError": TypeError,
-    "OutOfMemoryError": torch.OutOfMemoryError,
-    "LinAlgError": getattr(torch.linalg, "LinAlgError", RuntimeError),
-}
+
+_WIDE = frozenset({torch.float64, torch.complex128})
+
+
+class UploadError(TypeError):
+    """A tensor that no GPU of Apple can hold, with the release's own text."""
 
 
 def open_simulator(spec: str) -> Simulator:
@@ -117,7 +114,10 @@ class Simulator:
         return self.upload_all([tensor])[0]
 
     def upload_all(self, tensors: list[Any]) -> list[Any]:
-        """See `Device.upload_all`; the first tensor over a storage brings it, others alias it."""
+        """See `Device.upload_all`; the first tensor over a storage brings it, others alias it.
+
+        Raises `UploadError` for a dtype that the release refuses on the device.
+        """
         first: dict[int, SimTensor] = {}
         uploaded = []
         for tensor in tensors:
@@ -155,7 +155,7 @@ class Simulator:
         from scanner.sim.entry import ArgumentError  # it needs the emulator, which may be missing
 
         try:
-            given = self._named(op, args, kwargs)
+            given = named(op, self.session.schema(op), args, kwargs)
             call = self.session.call(op, (), {name: _bare(value) for name, value in given.items()})
         except (ArgumentError, Fault) as error:
             raise Inconclusive(str(error)) from error
@@ -189,26 +189,18 @@ class Simulator:
         self.session.restart()
 
     def _upload(self, tensor: torch.Tensor, alias: SimTensor | None) -> SimTensor:
+        if tensor.dtype in _WIDE:
+            self._require_wide(tensor)
         try:
             return self.session.upload(from_torch(tensor), alias=alias)
         except Fault as error:
             raise Inconclusive(error.reason) from error
 
-    def _named(self, op: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """Arguments by name; those that the release lacks are left out where they are defaults."""
-        arguments = overload(op)._schema.arguments
-        given = dict(zip((argument.name for argument in arguments), args, strict=False))
-        given.update(kwargs)
-        known = self.session.schema(op)
-        if known is None:
-            return given
-        names = {argument.name for argument in known}
-        defaults = {argument.name: argument.default_value for argument in arguments}
-        return {
-            name: value
-            for name, value in given.items()
-            if name in names or value is None or value != defaults.get(name)
-        }
+    def _require_wide(self, tensor: torch.Tensor) -> None:
+        """Has the release itself copy such a tensor, which it refuses: raises `UploadError`."""
+        call = self.session.call("aten::_to_copy", (from_torch(tensor, "cpu"),), {"device": "mps"})
+        if call.outcome == "raises":
+            raise UploadError(call.message)
 
     def _result(self, output: Any) -> Any:
         if isinstance(output, list):
@@ -230,11 +222,6 @@ class Simulator:
             remedy=f"Prepare it again: `opscan sim remove torch=={self.target.version}`, "
             f"then `opscan sim prepare torch=={self.target.version}`.",
         )
-
-
-def raised_error(call: Call) -> Exception:
-    """The exception that Python would see."""
-    return _ERRORS.get(call.error, RuntimeError)(call.message)
 
 
 def _bare(value: Any) -> Any:

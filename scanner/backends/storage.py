@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["copy_all"]
+__all__ = ["copy_all", "lay_over", "whole"]
 
 
 def copy_all(tensors: list[torch.Tensor], device: torch.device) -> list[torch.Tensor]:
@@ -20,7 +20,7 @@ def copy_all(tensors: list[torch.Tensor], device: torch.device) -> list[torch.Te
     """
     copies: dict[int, torch.UntypedStorage] = {}
     return [
-        _lay_over(tensor, _copied(tensor, device, copies))
+        lay_over(tensor, _copied(tensor, device, copies))
         if tensor.layout is torch.strided
         else tensor.detach().to(device, copy=True)
         for tensor in tensors
@@ -33,13 +33,20 @@ def _copied(
     storage = tensor.untyped_storage()
     key = storage._cdata
     if key not in copies:
-        raw = torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(storage)
-        copies[key] = raw.to(device, copy=True).untyped_storage()
+        copies[key] = whole(tensor, torch.uint8).to(device, copy=True).untyped_storage()
     return copies[key]
 
 
-def _lay_over(tensor: torch.Tensor, storage: torch.UntypedStorage) -> torch.Tensor:
-    bare = torch.empty(0, dtype=tensor.dtype, device=storage.device)
+def whole(tensor: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """The tensor's storage as one line of elements."""
+    return torch.empty(0, dtype=dtype, device=tensor.device).set_(tensor.untyped_storage())
+
+
+def lay_over(
+    tensor: torch.Tensor, storage: torch.UntypedStorage, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """A tensor over the storage, with shape, strides, offset and lazy bits of the given one."""
+    bare = torch.empty(0, dtype=dtype or tensor.dtype, device=storage.device)
     view = bare.set_(storage, tensor.storage_offset(), tensor.size(), tensor.stride())
     # The bits are flags of the view: its storage holds the values before they are applied.
     if tensor.is_conj():

@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Generic, TypeVar
 
 import msgspec
 
-from scanner.capture.protocol import Crash, Done, Job, Message, decode_message
+from scanner.capture.protocol import Crash, Done
 from scanner.children import importable
 
 __all__ = ["Ending", "Launch", "run_child"]
@@ -59,7 +59,15 @@ class Ending:
         return f"the process was killed by {name}{hint}"
 
 
-def run_child(job: Job, launch: Launch, on_message: Callable[[Message], None]) -> Ending:
+MessageT = TypeVar("MessageT")
+
+
+def run_child(
+    job: msgspec.Struct,
+    launch: Launch,
+    on_message: Callable[[MessageT | Crash], None],
+    decode: Callable[[bytes], MessageT],
+) -> Ending:
     """Run one child to its end; `on_message` sees each message as soon as it is written.
 
     The child runs in a process group of its own, which is killed whole when the child ends, falls
@@ -72,7 +80,7 @@ def run_child(job: Job, launch: Launch, on_message: Callable[[Message], None]) -
         with (scratch / "stdout").open("wb") as out, (scratch / "stderr").open("wb") as err:
             process = _start(scratch, launch, out, err)
             try:
-                timed_out = _follow(process, scratch / "result.jsonl", launch, on_message)
+                timed_out = _follow(process, scratch / "result.jsonl", launch, on_message, decode)
             finally:
                 _end(process)
         return Ending(
@@ -103,11 +111,12 @@ def _follow(
     process: subprocess.Popen[bytes],
     result: Path,
     launch: Launch,
-    on_message: Callable[[Message], None],
+    on_message: Callable[[MessageT | Crash], None],
+    decode: Callable[[bytes], MessageT],
 ) -> bool:
     """Pass messages on until the child ends; True when it was silent for too long."""
     with result.open("rb") as stream:
-        lines = _Lines(stream)
+        lines = _Lines(stream, decode)
         deadline = time.monotonic() + launch.timeout_s
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -124,18 +133,19 @@ def _follow(
                 return True
 
 
-class _Lines:
+class _Lines(Generic[MessageT]):
     """Complete lines of a file that another process is still writing."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], decode: Callable[[bytes], MessageT]) -> None:
         self._stream = stream
+        self._decode = decode
         self._pending = b""
 
-    def messages(self) -> Iterator[Message]:
+    def messages(self) -> Iterator[MessageT | Crash]:
         *lines, self._pending = (self._pending + self._stream.read()).split(b"\n")
         for line in lines:
             try:
-                yield decode_message(line)
+                yield self._decode(line)
             except msgspec.MsgspecError as error:
                 yield Crash(traceback=f"unreadable message ({error}): {line[:200]!r}")
 

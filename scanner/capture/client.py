@@ -12,7 +12,7 @@ import msgspec
 
 from scanner.capture.child import Ending, Launch, run_child
 from scanner.capture.ledger import Captured, Ledger, NotCaptured
-from scanner.capture.protocol import Job
+from scanner.capture.protocol import Job, decode_message
 
 __all__ = ["Captured", "Launch", "NotCaptured", "SourceCapture", "capture_source"]
 
@@ -39,7 +39,8 @@ def capture_source(job: Job, launch: Launch) -> SourceCapture:
     stderr: list[str] = []
     while not ledger.finished and not launch.stop.is_set():
         skip = (*job.skip, *ledger.settled())
-        ending = run_child(msgspec.structs.replace(job, skip=skip), launch, ledger.record)
+        again = msgspec.structs.replace(job, skip=skip)
+        ending = run_child(again, launch, ledger.record, decode_message)
         stdout.append(ending.stdout)
         stderr.append(ending.stderr)
         _account_for(ending, ledger, launch.timeout_s)

@@ -43,7 +43,7 @@ from scanner.errors import CaptureError, OpscanError, SourceError, UsageError
 from scanner.locate.interface import Candidate, Found, NeedsValues, Subject
 from scanner.records import Capture, OpGraph, Unseen
 
-__all__ = ["Climb", "climb"]
+__all__ = ["Climb", "climb", "described", "nbytes_of"]
 
 Method = Literal["meta", "fake", "real", "export"]
 RUNGS: tuple[tuple[Method, Rung], ...] = (
@@ -168,7 +168,7 @@ def _recorded(
     if real:
         seed_everything()
     subject = candidate.build()
-    model.nbytes = _nbytes(subject)
+    model.nbytes = nbytes_of(subject)
     mode = chosen_mode(subject, job.mode)
     fallbacks = FALLBACKS & set(profile.holds)
     with held(frozenset(profile.holds)) as missing:
@@ -230,7 +230,8 @@ def _climbed(model: _Pending) -> tuple[str, ...]:
     return tuple(f"{attempt.method} capture failed: {attempt.reason}" for attempt in model.attempts)
 
 
-def _nbytes(subject: Subject) -> int:
+def nbytes_of(subject: Subject) -> int:
+    """Bytes of parameters and buffers."""
     model = subject.model
     if not isinstance(model, torch.nn.Module):
         return 0
@@ -268,7 +269,7 @@ def _failed(model: _Pending) -> Failed:
     return Failed(
         entry=model.entry,
         stage="locate" if located else "capture",
-        message=_described(error) if error else "it could not be captured",
+        message=described(error) if error else "it could not be captured",
         remedy=remedy
         or "Run one step of it in plain Python on the CPU; opscan needs that to work.",
         attempts=tuple(model.attempts),
@@ -276,7 +277,7 @@ def _failed(model: _Pending) -> Failed:
     )
 
 
-def _described(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     """The reason, and the line of the user's that raised it."""
     line = _raising_line(error)
     return f"{_reason(error)} ({line})" if line else _reason(error)

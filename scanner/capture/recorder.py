@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +11,7 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture import describe
+from scanner.capture.autograd import autograd_seen, sequence_number
 from scanner.capture.placement import Placement
 from scanner.capture.steering import steering_values
 from scanner.capture.values import Values
@@ -104,23 +104,30 @@ class Recorder(TorchDispatchMode):
             reads = tuple(self._values.index(tensor, "constant") for tensor in tensors)
             row = self._rows.get((key, _aliases(reads)))
             before = None if row is not None else self._inputs(func, args, kwargs)
-            if self._fallbacks and describe.op_name(func) in self._fallbacks:
-                result = self._fall_back(func, args, kwargs)
-            else:
-                result = func(*args, **kwargs)
+            result = self._perform(func, args, kwargs)
             self._place_results(func, tensors, result)
             if row is None:
                 assert before is not None
                 row = self._add(func, phase, before, result, (key, _aliases(reads)))
             self._count(row, place, reads, result, phase)
+            self._ran(row, place, result)
             return result
+
+    def _perform(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Runs the op itself."""
+        if self._fallbacks and describe.op_name(func) in self._fallbacks:
+            return self._fall_back(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _ran(self, row: int, place: Location | None, result: Any) -> None:
+        """For who wants to know of every call: its row, where it stands, and what it gave."""
 
     def _fall_back(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A composite that is sent to the CPU is differentiated there, op by op."""
-        made = _sequence_number()
-        with _autograd_seen():
+        made = sequence_number()
+        with autograd_seen():
             result = func(*args, **kwargs)
-        self._on_host.update(range(made, _sequence_number()))
+        self._on_host.update(range(made, sequence_number()))
         return result
 
     def _runs_on_host(self) -> bool:
@@ -137,7 +144,7 @@ class Recorder(TorchDispatchMode):
         if torch.is_grad_enabled():
             # An op's node is numbered before its backend kernel is called: the first op to see a
             # number made the node.
-            self._forward.setdefault(_sequence_number() - 1, place)
+            self._forward.setdefault(sequence_number() - 1, place)
         return self.phase, place
 
     def _signature(
@@ -235,18 +242,20 @@ class Recorder(TorchDispatchMode):
 
     def calls(self) -> tuple[OpCall, ...]:
         """Every configuration seen, in order of first execution."""
-        return tuple(
-            OpCall(
-                op=describe.op_name(row.func),
-                phase=row.phase,
-                inputs=row.inputs,
-                outputs=row.outputs,
-                attributes=row.attributes,
-                calls=row.calls,
-                locations=tuple(row.places),
-                values=row.values,
-            )
-            for row in self._table
+        return tuple(self.call(index) for index in range(len(self._table)))
+
+    def call(self, index: int) -> OpCall:
+        """One configuration, as far as it has been seen."""
+        row = self._table[index]
+        return OpCall(
+            op=describe.op_name(row.func),
+            phase=row.phase,
+            inputs=row.inputs,
+            outputs=row.outputs,
+            attributes=row.attributes,
+            calls=row.calls,
+            locations=tuple(row.places),
+            values=row.values,
         )
 
     def steps(self) -> tuple[Step, ...]:
@@ -256,25 +265,6 @@ class Recorder(TorchDispatchMode):
     def values(self) -> tuple[Value, ...]:
         """Every storage seen."""
         return tuple(self._values.records())
-
-
-@contextmanager
-def _autograd_seen() -> Iterator[None]:
-    """Lets ops below a dispatch mode be recorded by autograd."""
-    keys = ("AutogradFunctionality", "ADInplaceOrView")
-    excluded = [key for key in keys if torch._C._dispatch_tls_is_dispatch_key_excluded(key)]
-    for key in excluded:
-        torch._C._dispatch_tls_set_dispatch_key_excluded(key, False)
-    try:
-        yield
-    finally:
-        for key in excluded:
-            torch._C._dispatch_tls_set_dispatch_key_excluded(key, True)
-
-
-def _sequence_number() -> int:
-    """The number that autograd's next node will get."""
-    return int(torch._C._autograd._get_sequence_nr())
 
 
 def _tensor_key(tensor: Tensor, host: bool) -> tuple[Any, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +19,7 @@ from scanner.errors import CaptureError
 from scanner.locate.interface import Subject
 from scanner.records import Location, Phase
 
-__all__ = ["Mode", "chosen_mode", "record_step"]
+__all__ = ["Mode", "Ran", "chosen_mode", "record_step", "recording", "run_step"]
 
 Mode = Literal["train", "infer"]
 
@@ -37,6 +38,11 @@ def chosen_mode(subject: Subject, asked: str) -> Mode:
     )
 
 
+RecorderT = TypeVar("RecorderT", bound=Recorder)
+MakeRecorder = Callable[[Callable[[Phase], "Location | None"]], RecorderT]
+"""A recorder that is given who tells where an op comes from."""
+
+
 def record_step(
     subject: Subject,
     mode: Mode,
@@ -50,22 +56,50 @@ def record_step(
 
     Whatever the user's code raises comes out unchanged.
     """
+
+    def make(locate: Callable[[Phase], Location | None]) -> Recorder:
+        return Recorder(locate, placement, fallbacks, keeps_values=keeps_values)
+
+    with recording(subject, mode, frames, placement, make) as recorder:
+        return recorder, run_step(subject, mode, recorder, placement).notes
+
+
+@contextlib.contextmanager
+def recording(
+    subject: Subject,
+    mode: Mode,
+    frames: Frames,
+    placement: Placement,
+    make: MakeRecorder[RecorderT],
+) -> Iterator[RecorderT]:
+    """A recorder for steps of the subject, which is in the mode asked for meanwhile."""
     modules = ModulePath(subject.model)
-    recorder = Recorder(
-        _locator(subject, frames, modules), placement, fallbacks, keeps_values=keeps_values
-    )
+    recorder = make(_locator(subject, frames, modules))
     _name_values(recorder, subject)
     if isinstance(subject.model, nn.Module):
         placement.forget((*subject.model.parameters(), *subject.model.buffers()))
     placement.stepping = True
-    notes: list[str] = []
     with _as_mode(subject.model, mode), modules.tracked():
-        if mode == "infer":
-            with torch.no_grad(), recorder:
-                _call(subject)
-        else:
-            notes = _train(subject, recorder, placement)
-    return recorder, notes
+        yield recorder
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What came of one step."""
+
+    notes: list[str]
+    loss: Any = None
+    """The tensor that was differentiated, if it was one."""
+
+
+def run_step(subject: Subject, mode: Mode, recorder: Recorder, placement: Placement) -> Ran:
+    """One step under the recorder."""
+    recorder.phase = "forward"
+    if mode == "train":
+        return _train(subject, recorder, placement)
+    with torch.no_grad(), recorder:
+        _call(subject)
+    return Ran([])
 
 
 def _locator(
@@ -110,7 +144,8 @@ def _call(subject: Subject) -> Any:
     return (subject.forward or subject.model)(*subject.args, **subject.kwargs)
 
 
-def _train(subject: Subject, recorder: Recorder, placement: Placement) -> list[str]:
+def _train(subject: Subject, recorder: Recorder, placement: Placement) -> Ran:
+    placement.default = "target"
     with recorder:
         output = _call(subject)
         recorder.phase = "loss"
@@ -125,7 +160,7 @@ def _train(subject: Subject, recorder: Recorder, placement: Placement) -> list[s
             subject.optimizer.step()
     if subject.optimizer is None:
         notes.append("no optimizer was found in the file: the step ends after the backward pass")
-    return notes
+    return Ran(notes, loss)
 
 
 def _loss_in(output: Any) -> Tensor | None:

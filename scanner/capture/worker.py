@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,7 +27,11 @@ from scanner.errors import OpscanError, SourceError, UsageError
 from scanner.locate.guard import Guard, protect
 from scanner.locate.interface import LocateOptions, Source
 
-__all__ = ["main", "messages"]
+if TYPE_CHECKING:
+    from scanner.capture.frames import Frames
+    from scanner.capture.loader import Loader
+
+__all__ = ["loader_of", "main", "messages", "protected"]
 
 
 def main(job_file: str, result_file: str) -> int:
@@ -45,7 +50,7 @@ def main(job_file: str, result_file: str) -> int:
 
 def messages(job: Job) -> Iterator[Message]:
     """Everything that happens, in order, the final `Done` excepted."""
-    guard = protect(_protected(job))
+    guard = protect(protected(job))
     try:
         for message in _climb(job, guard):
             yield _with_refusals(message, guard)
@@ -59,20 +64,27 @@ def messages(job: Job) -> Iterator[Message]:
         )
 
 
-def _protected(job: Job) -> list[Path]:
+def protected(job: Job) -> list[Path]:
+    """Directories that the user's file must not write to."""
     path = job.source.path
     return [Path(job.cwd), *([Path(path).parent] if path else [])]
 
 
-def _climb(job: Job, guard: Guard) -> Iterator[Message]:
-    # torch comes in here, after the guard: importing it takes most of this process's time.
+def loader_of(job: Job) -> tuple[Loader, Frames]:
+    """What loads the job's source, and what tells which lines are the user's. Imports torch."""
     from scanner.capture.frames import Frames
-    from scanner.capture.ladder import Climb, climb
     from scanner.capture.loader import Loader
 
+    frames = Frames(Path(job.cwd), own=tuple(protected(job)[1:]))
+    return Loader(_source(job), _options(job), Path(job.cwd), frames), frames
+
+
+def _climb(job: Job, guard: Guard) -> Iterator[Message]:
+    # torch comes in here, after the guard: importing it takes most of this process's time.
+    from scanner.capture.ladder import Climb, climb
+
     guard.cover_torch()
-    frames = Frames(Path(job.cwd), own=tuple(_protected(job)[1:]))
-    loader = Loader(_source(job), _options(job), Path(job.cwd), frames)
+    loader, frames = loader_of(job)
     yield from climb(
         Climb(
             find=loader.find,

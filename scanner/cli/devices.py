@@ -21,8 +21,10 @@ from scanner.records import Target
 
 __all__ = [
     "Messages",
+    "batch_sizes",
     "choose_autocast",
     "choose_device",
+    "choose_whole",
     "claim_repro",
     "require_simulated",
     "simulated_target",
@@ -30,6 +32,7 @@ __all__ = [
 ]
 
 _EVERY_S = 0.2
+_LARGEST = 1 << 20
 
 
 def choose_device(
@@ -115,6 +118,39 @@ def claim_repro(folder: Path | None, device: str | None) -> None:
             remedy="Name one, as --device mps, cuda or drill:nan=aten::exp.",
         )
     claim_folder(folder)
+
+
+def choose_whole(steps: int | None, batch: str | None, device: str | None) -> tuple[int, ...]:
+    """The batch sizes; raises `UsageError` for bad ones, and without a device for whole steps."""
+    sizes = batch_sizes(batch)
+    if steps is None and not sizes:
+        return ()
+    flag = "--steps" if steps is not None else "--batch"
+    if device == SIMULATOR:
+        raise UsageError(
+            f"{flag} needs a real device: the simulator runs single ops only",
+            remedy="Leave one of them out.",
+        )
+    if device is None:
+        raise UsageError(
+            f"{flag} needs a device, and nothing is run here",
+            remedy="Name one, as --device mps, cuda or cpu.",
+        )
+    return sizes
+
+
+def batch_sizes(text: str | None) -> tuple[int, ...]:
+    """The sizes in `8,16,32`, each once and rising; none for None. Raises `UsageError`."""
+    if text is None:
+        return ()
+    parts = [part.strip() for part in text.split(",")]
+    for part in parts:
+        if not (part.isascii() and part.isdigit() and 0 < int(part) <= _LARGEST):
+            raise UsageError(
+                f"--batch {text}: {part!r} is no batch size",
+                remedy=f"Give whole numbers from 1 to {_LARGEST}, as --batch 8,16,32,64.",
+            )
+    return tuple(sorted({int(part) for part in parts}))
 
 
 def store_path() -> Path:

@@ -49,6 +49,8 @@ def say(result: Scan, settings: Settings, *, verbose: bool) -> None:
 
     for note in settings.notes:
         _line(f"opscan: note: {note}")
+    for traceback in result.tracebacks:
+        _line(f"opscan: internal error while whole steps were run:\n{traceback}")
     for capture in result.captures:
         for model in capture.models:
             if isinstance(model, NotCaptured) and model.traceback:

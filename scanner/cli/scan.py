@@ -59,6 +59,17 @@ Exit codes:
     metavar="DTYPES",
     help="Also run each op as autocast would: float16, bfloat16 or float16,bfloat16.",
 )
+@click.option(
+    "--steps",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Also run N whole steps on the device beside the CPU: where do they part?",
+)
+@click.option(
+    "--batch",
+    metavar="N,N,...",
+    help="Also time whole steps on the device at these batch sizes, as 8,16,32,64.",
+)
 @click.option("--fresh", is_flag=True, help="Run again what an earlier scan has measured.")
 @click.option(
     "--repro",
@@ -90,7 +101,7 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from scanner.settings import load_settings
 
     how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
-    more = {name: flags.pop(name) for name in ("repro", "autocast")}
+    more = {name: flags.pop(name) for name in ("repro", "autocast", "steps", "batch")}
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(given, os.environ, Path.cwd())
@@ -112,6 +123,7 @@ def _plan(
     from scanner.cli.devices import (
         choose_autocast,
         choose_device,
+        choose_whole,
         claim_repro,
         kept,
         require_simulated,
@@ -138,6 +150,7 @@ def _plan(
     if device == SIMULATOR:
         require_simulated(targets, timing=how["timing"])
     autocast = choose_autocast(more["autocast"], device)
+    batches = choose_whole(more["steps"], more["batch"], device)
     claim_repro(more["repro"], device)
     return Plan(
         arguments=models,
@@ -151,6 +164,8 @@ def _plan(
         device=device,
         device_required=settings.device != "auto",
         device_target=device_target,
+        steps=more["steps"] or 0,
+        batches=batches,
         probe_options={name: True for name in ("stress", "timing") if how[name]},
         keep=kept(fresh=how["fresh"]) if device is not None else Keeping(),
         repro=more["repro"],

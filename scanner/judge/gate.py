@@ -60,7 +60,9 @@ def _active(models: Iterable[ModelReport]) -> Iterable[Finding]:
 def _complete(model: ModelReport) -> bool:
     captured = model.capture is not None and model.capture.complete
     judged = model.coverage.by_config
-    return captured and bool(judged) and "unknown" not in judged and not _unmeasured(model)
+    walked = model.accumulated is None or not model.accumulated.incomplete
+    known = bool(judged) and "unknown" not in judged
+    return captured and known and walked and not _unmeasured(model)
 
 
 def _unmeasured(model: ModelReport) -> bool:

@@ -1,188 +1,130 @@
-"""A whole step run freely on a device and on the CPU: where do the two part?
+"""A whole step run freely on a device: where does it part from the CPU?
 
-Errors add up from op to op here, so what is found is not one guilty op but the first whose result
-is further from the raised reference than the CPU's own by more than the rule allows, and the first
-that makes a NaN of finite inputs. What one op does by itself, `execute` tells.
+Errors add up from op to op here. What is found is the first op whose result is further from the
+raised reference than the CPU's own by more than the rule allows; whether it errs itself, or only
+passes on what rounding has made of its inputs, is told by computing it once more on the CPU from
+the device's own inputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from difflib import SequenceMatcher
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-import msgspec
-import torch
-
+from scanner.probe.fingerprint import Fingerprint
 from scanner.probe.rebuild import dtype_of
-from scanner.probe.standards import CONTRACTION, unit
-from scanner.probe.trace import Entry, Fingerprint, Replay, Tracer
-from scanner.records import Phase
+from scanner.probe.standards import CONTRACTION, Standard, unit
 
-__all__ = ["Accumulated", "Divergence", "Step", "accumulate", "compare_traces"]
+__all__ = ["Gap", "gap_of", "worst_gap"]
 
-Step = Callable[[Tracer], None]
-"""Runs one step; sets the tracer's phase to `optimizer` before the optimizer's part."""
-
-MakeStep = Callable[[torch.device, "torch.dtype | None"], Step]
-"""Builds the model and its data on a device, floating tensors in a dtype (None: as they are), from
-the same initial values each time."""
+_FLIPPED = 1e-2
+"""Share of whole numbers (indices, masks) that may differ: at ties, rounding decides."""
 
 
-class Divergence(msgspec.Struct, frozen=True, kw_only=True):
-    """One op of the run."""
+_NONSENSE = 0.5
+"""A CPU whose errors are this large against the reference shows what is left of terms that cancel,
+as the gradient of a bias before a softmax: noise, whose size depends on the order of the sum."""
+_CANCELLED = 1000.0
+"""Times the CPU's noise that the device's may then be."""
 
-    op: str
-    phase: Phase
-    step: int
-    number: int
-    """Position among the ops of the device's run."""
-    output: int
+
+@dataclass(frozen=True)
+class Gap:
+    """How far one output of the device is off."""
+
     error: float
-    """Root mean square error relative to that of the reference; infinite for NaN."""
-    cpu_error: float
-    message: str
+    """Root mean square, relative to the reference's."""
+    own: float
+    """The CPU's."""
+    allowed: float
+    nans: int = 0
+    """Elements that are infinite or NaN here, less those on the CPU."""
+    message: str = ""
+    floating: bool = True
+
+    @property
+    def past(self) -> bool:
+        """Whether it is more than is allowed."""
+        return self.error > self.allowed or self.nans != 0
+
+    @property
+    def share(self) -> float:
+        """Error in units of what is allowed."""
+        return self.error / self.allowed if self.allowed else float(self.error > 0)
 
 
-class Accumulated(msgspec.Struct, frozen=True, kw_only=True):
-    """What a free run showed."""
-
-    ops: int
-    """How many the device ran."""
-    compared: int
-    """How many had a counterpart on the CPU, up to the first random op without one."""
-    first: Divergence | None
-    """First op past tolerance."""
-    first_nan: Divergence | None
-    """First op with infinities or NaN that the CPU does not have, made of finite inputs."""
-    worst: dict[str, float]
-    """Phase → the largest error ÷ allowance."""
-    stopped: str = ""
-    """Why the comparison ended early."""
+Prints = Mapping[str, Fingerprint]
+"""Output → what is kept of it."""
 
 
-def accumulate(make: MakeStep, device: torch.device, steps: int = 1) -> Accumulated:
-    """Runs steps on the CPU, on the CPU in double precision and on the device, and compares."""
-    replay = Replay()
-    cpu = _run(make(torch.device("cpu"), None), steps, Tracer(record=replay))
-    raised = _run(make(torch.device("cpu"), torch.float64), steps, Tracer(replay=replay))
-    ours = _run(make(device, None), steps, Tracer(replay=replay))
-    return compare_traces(ours, cpu, raised)
-
-
-def _run(step: Step, steps: int, tracer: Tracer) -> list[Entry]:
-    with tracer:
-        for number in range(steps):
-            tracer.step = number
-            tracer.phase = "forward"
-            step(tracer)
-    return tracer.entries
-
-
-def compare_traces(
-    device: Sequence[Entry], cpu: Sequence[Entry], raised: Sequence[Entry]
-) -> Accumulated:
-    """Compares runs op by op; ops that only one side has (other composites) are passed over."""
-    found = _Found()
-    for number, place in _pairs(device, cpu):
-        if device[number].random:
-            found.stopped = f"{device[number].op} draws other numbers on each device"
-            break
-        right = raised[place] if _same_op(raised, cpu, place) else None
-        found.add(number, device[number], cpu[place], right)
-    return found.result(len(device))
-
-
-def _pairs(device: Sequence[Entry], cpu: Sequence[Entry]) -> list[tuple[int, int]]:
-    """Positions of ops that correspond, in order."""
-    names = [entry.op for entry in device], [entry.op for entry in cpu]
-    matcher = SequenceMatcher(None, *names, autojunk=False)
-    return [
-        (block.a + i, block.b + i)
-        for block in matcher.get_matching_blocks()
-        for i in range(block.size)
+def worst_gap(ours: Prints, cpu: Prints, raised: Prints, standard: Standard = CONTRACTION) -> Gap:
+    """The worst of all outputs that both have."""
+    gaps = [
+        gap_of(mine, cpu[name], raised.get(name), standard)
+        for name, mine in ours.items()
+        if name in cpu
     ]
+    return max(gaps, key=lambda gap: (gap.nans != 0, gap.share), default=Gap(0.0, 0.0, 1.0))
 
 
-def _same_op(raised: Sequence[Entry], cpu: Sequence[Entry], place: int) -> bool:
-    return place < len(raised) and raised[place].op == cpu[place].op
-
-
-class _Found:
-    """What has been seen so far."""
-
-    def __init__(self) -> None:
-        self.first: Divergence | None = None
-        self.first_nan: Divergence | None = None
-        self.worst: dict[str, float] = {}
-        self.stopped = ""
-        self._compared = 0
-
-    def add(self, number: int, ours: Entry, cpu: Entry, raised: Entry | None) -> None:
-        self._compared += 1
-        for output, (mine, theirs) in enumerate(zip(ours.outputs, cpu.outputs, strict=False)):
-            right = raised.outputs[output] if raised and output < len(raised.outputs) else None
-            if mine.shape != theirs.shape or (right is not None and right.shape != mine.shape):
-                continue
-            error, own, allowed = _errors(mine, theirs, right)
-            self.worst[ours.phase] = max(self.worst.get(ours.phase, 0.0), error / allowed)
-            lost = mine.lost > theirs.lost
-            past = error > allowed or lost
-            if self.first is None and past:
-                self.first = _divergence(number, ours, output, error, own, mine)
-            if self.first_nan is None and lost and ours.finite_inputs:
-                self.first_nan = _divergence(number, ours, output, error, own, mine)
-
-    def result(self, ops: int) -> Accumulated:
-        return Accumulated(
-            ops=ops,
-            compared=self._compared,
-            first=self.first,
-            first_nan=self.first_nan,
-            worst=self.worst,
-            stopped=self.stopped,
-        )
-
-
-def _errors(
-    mine: Fingerprint, theirs: Fingerprint, right: Fingerprint | None
-) -> tuple[float, float, float]:
-    """The device's and the CPU's relative error, and what the device is allowed."""
-    reference = theirs.samples if right is None else right.samples
-    finite = reference.isfinite() & theirs.samples.isfinite() & mine.samples.isfinite()
-    scale = float(reference[finite].square().mean().sqrt()) if bool(finite.any()) else 0.0
-    if not scale:
-        same = torch.equal(mine.samples[finite], theirs.samples[finite])
-        return (0.0 if same else 1.0), 0.0, unit(torch.float32)
-    error = _relative(mine, reference, finite, scale)
-    own = _relative(theirs, reference, finite, scale)
+def gap_of(
+    mine: Fingerprint,
+    theirs: Fingerprint,
+    right: Fingerprint | None,
+    standard: Standard = CONTRACTION,
+) -> Gap:
+    """One output of the device beside the CPU's and the reference."""
+    if (mine.dtype, mine.shape) != (theirs.dtype, theirs.shape):
+        told = f"it gives {_shown(mine)}, the CPU {_shown(theirs)}"
+        return Gap(float("inf"), 0.0, 1.0, message=told)
+    if right is None or right.shape != mine.shape:
+        right = theirs
     dtype = dtype_of(theirs.dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        return error, own, own + 1e-2  # whole numbers: a few positions may differ
-    allowance = CONTRACTION.allowance(dtype)
+        return _counted(mine, theirs, right)
+    error, own = _errors(mine, theirs, right)
+    # Errors have added up before: no op is held to less than a contraction.
+    loose = max(CONTRACTION, standard, key=lambda each: each.single.scale)
+    allowance = loose.allowance(dtype)
     floor = (allowance.relative + allowance.scale) * unit(dtype)
-    return error, own, CONTRACTION.factor * own + floor
-
-
-def _relative(
-    mine: Fingerprint, reference: torch.Tensor, finite: torch.Tensor, scale: float
-) -> float:
-    return float((mine.samples[finite] - reference[finite]).square().mean().sqrt()) / scale
-
-
-def _divergence(
-    number: int, entry: Entry, output: int, error: float, own: float, mine: Fingerprint
-) -> Divergence:
-    if mine.lost:
-        message = f"{mine.lost} elements are infinite or NaN"
+    nans = mine.lost - theirs.lost
+    if nans:
+        message = _not_finite(nans)
     else:
         message = f"relative error {error:.3g}, the CPU's own is {own:.3g}"
-    return Divergence(
-        op=entry.op,
-        phase=entry.phase,
-        step=entry.step,
-        number=number,
-        output=output,
-        error=error,
-        cpu_error=own,
-        message=message,
-    )
+    factor = _CANCELLED if own > _NONSENSE else loose.factor
+    return Gap(error, own, factor * own + floor, nans, message)
+
+
+def _counted(mine: Fingerprint, theirs: Fingerprint, right: Fingerprint) -> Gap:
+    count = max(mine.samples.numel(), 1)
+    error = int((mine.samples != theirs.samples).sum()) / count
+    own = int((theirs.samples != right.samples).sum()) / count
+    message = f"{error:.3g} of its whole numbers differ"
+    return Gap(error, own, own + _FLIPPED, message=message, floating=False)
+
+
+def _errors(mine: Fingerprint, theirs: Fingerprint, right: Fingerprint) -> tuple[float, float]:
+    """The device's and the CPU's error, relative to the reference."""
+    finite = right.samples.isfinite() & theirs.samples.isfinite() & mine.samples.isfinite()
+    reference = right.samples[finite]
+    scale = float(reference.square().mean().sqrt()) if reference.numel() else 0.0
+    if not reference.numel():
+        return 0.0, 0.0
+
+    def error(each: Fingerprint) -> float:
+        # Nothing but zeros gives no measure: what is there then counts as it is.
+        return float((each.samples[finite] - reference).square().mean().sqrt()) / (scale or 1.0)
+
+    return error(mine), error(theirs)
+
+
+def _not_finite(nans: int) -> str:
+    elements = "1 element" if abs(nans) == 1 else f"{abs(nans)} elements"
+    if nans > 0:
+        return f"infinity or NaN in {elements}"
+    return f"no infinity or NaN in {elements} that should have it"
+
+
+def _shown(kept: Fingerprint) -> str:
+    return f"{kept.dtype}[{','.join(map(str, kept.shape))}]"

@@ -2,12 +2,14 @@
 
 An element passes when its error against the double-precision reference is at most
 
-    factor · max(e, ē) + (relative · |reference| + scale · S) · ε
+    factor · max(e, ē) + (relative · |reference| + max(scale, 6·√K) · S) · ε
 
 with e the CPU's own error of that element, ē the root mean square of the CPU's errors, S the root
-mean square of the reference, and ε the dtype's epsilon. On top, the root mean square of all errors
-has an allowance of its own, and the gain of the whole output is tested: in bfloat16 one per cent is
-little more than one unit in the last place, which only many elements together can tell from noise.
+mean square of the reference, ε the dtype's epsilon, and K the number of terms of a sum.
+
+On top, the root mean square of all errors has an allowance of its own, and the gain of the whole
+output is tested: in bfloat16 one per cent is little more than one unit in the last place, which
+only many elements together can tell from noise.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ _NONSENSE = 0.5
 is what is left of inputs that cancel."""
 _CANCELLED = 1000.0
 """Units of the largest input that the CPU's errors then have at most."""
+_PEAK = 6.0
+"""How far the largest of a billion errors lies above their root mean square."""
 _TINY_STEPS = 4
 """Subnormal steps that are always allowed: below them a dtype holds no digits."""
 
@@ -86,6 +90,8 @@ class Context:
     """What was computed in, where the tensors are in a wider dtype."""
     spreads: bool = False
     """See `categories`."""
+    terms: float = 1.0
+    """How many numbers each element is the sum of."""
 
 
 _PLAIN = Context()
@@ -167,12 +173,26 @@ def _allowed(
     """What each element may be off by, and what all may be in the root mean square."""
     allowance, epsilon = case.standard.allowance(case.dtype), unit(case.dtype)
     steps = _TINY_STEPS * torch.finfo(case.dtype).smallest_normal * epsilon
-    bound = magnitude * (allowance.relative * epsilon) + (allowance.scale * scale * epsilon + steps)
-    allowed = allowance.rmse * epsilon * scale + steps
+    grown = _grown(case, epsilon)
+    floor = max(allowance.scale * epsilon, _PEAK * grown) * scale + steps
+    bound = magnitude * (allowance.relative * epsilon) + floor
+    allowed = max(allowance.rmse * epsilon, grown) * scale + steps
     mean = _rms(own) if own is not None else 0.0
     if own is None or (mean > _NONSENSE * scale and not _cancelled(case, mean)):
         return bound, allowed  # a CPU kernel that is wrong itself is no measure
     return bound + case.standard.factor * own.clamp(min=mean), allowed + case.standard.factor * mean
+
+
+def _grown(case: _Case, epsilon: float) -> float:
+    """Root mean square of the errors of a sum that is taken in one go, in units of the result's.
+
+    Partial sums of K terms grow as √k, and with them the rounding of each: together ε·√K to ε·√K÷2.
+    The CPU adds in blocks and errs less, so that its own error does not tell. Half-precision
+    results are summed in float32.
+    """
+    if case.standard.kind not in {"contraction", "reduction"}:
+        return 0.0
+    return math.sqrt(case.context.terms) * min(epsilon, unit(torch.float32))
 
 
 def _cancelled(case: _Case, mean: float) -> bool:

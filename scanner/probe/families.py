@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "EXACT",
+    "LEFT_TO_THE_CALLER",
     "LINALG",
     "LOOSE_STRIDES",
     "OWN_PRECISION",
@@ -123,6 +124,11 @@ RANDOM = _names(
     """
 )
 """Ops whose values come from a generator, unless their rate is zero."""
+
+LEFT_TO_THE_CALLER: dict[str, frozenset[str]] = {
+    "mps_convolution_backward": frozenset({"2"}),
+}
+"""Family → outputs that MPS gives nobody: there `convolution_backward` sums the bias' gradient."""
 
 PRIVATE_OUTPUTS: dict[str, frozenset[str]] = {
     "_lstm_mps": frozenset({"3", "4", "5"}),

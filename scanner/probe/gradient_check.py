@@ -27,6 +27,7 @@ from scanner.probe.outcome import Detection, GradientResult, OutputResult
 from scanner.probe.rebuild import Operands, bind
 from scanner.probe.reference import default_dtype, lifted, quiet, reference_of
 from scanner.probe.standards import gradient_standard
+from scanner.probe.terms import terms
 from scanner.probe.ties import evened
 from scanner.probe.verdict import explain, failure_of, raised_status
 
@@ -116,6 +117,7 @@ class _Reference:
             Context(
                 moved=(lambda: None) if right is None else partial(self.moved, name),
                 magnitude=lambda: self.magnitude,
+                terms=terms(self._expected.call, theirs.numel()),
             ),
         )
 

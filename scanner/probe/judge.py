@@ -15,7 +15,7 @@ from scanner.probe.compare import Comparison, Context, compare, compare_exactly
 from scanner.probe.detectors import clobbered, failure_shapes, ignored, metadata
 from scanner.probe.distributions import Sample, distribution_faults
 from scanner.probe.expected import Expected, dense, same_bits, same_elements
-from scanner.probe.families import OWN_PRECISION
+from scanner.probe.families import LEFT_TO_THE_CALLER, OWN_PRECISION
 from scanner.probe.invariants import invariants
 from scanner.probe.outcome import Detection, OutputResult
 from scanner.probe.reference import evaluate
@@ -27,6 +27,7 @@ from scanner.probe.standards import (
     off_by_one,
     private_outputs,
 )
+from scanner.probe.terms import terms
 
 __all__ = ["Judgement", "add", "compared", "judge"]
 
@@ -55,6 +56,8 @@ def judge(expected: Expected, run: Attempt) -> Judgement:
     hidden = private_outputs(expected.schema, expected.call)
     for name, reference in cpu.items():
         if name not in run.live:
+            if name in LEFT_TO_THE_CALLER.get(expected.schema.family, ()):
+                continue
             message = "the CPU returns this output, the device does not"
             found.detections.append(Detection(kind="missing-output", where=name, message=message))
         elif name not in hidden:
@@ -222,6 +225,7 @@ def compared(
         magnitude=lambda: expected.magnitude,
         dtype=expected.cpu.outputs.get(name, theirs).dtype,
         spreads=standard.kind not in _LOCAL and expected.adversarial,
+        terms=terms(expected.call, theirs.numel()),
     )
     return compare(name, ours, theirs, right, standard, context)
 

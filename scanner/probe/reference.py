@@ -21,16 +21,24 @@ from scanner.probe.schema import Schema
 from scanner.probe.substitutes import SUBSTITUTES
 from scanner.records import OpCall
 
-__all__ = ["Results", "changed_tensors", "evaluate", "flat_results", "lifted", "raise_operands"]
+__all__ = [
+    "WIDE",
+    "Results",
+    "changed_tensors",
+    "evaluate",
+    "flat_results",
+    "lifted",
+    "raise_operands",
+]
 
-_WIDE = {
+WIDE = {
     torch.float16: torch.float64,
     torch.bfloat16: torch.float64,
     torch.float32: torch.float64,
     torch.complex32: torch.complex128,
     torch.complex64: torch.complex128,
 }
-_WIDE_NAMES = {str(old).partition(".")[2]: str(new).partition(".")[2] for old, new in _WIDE.items()}
+_WIDE_NAMES = {str(old).partition(".")[2]: str(new).partition(".")[2] for old, new in WIDE.items()}
 
 
 @dataclass(frozen=True)
@@ -52,7 +60,7 @@ def raise_operands(operands: Operands) -> Operands | None:
 
     A storage that two dtypes share has no meaning in another dtype.
     """
-    wide = [_WIDE.get(storage.dtype) for storage in operands.storages]
+    wide = [WIDE.get(storage.dtype) for storage in operands.storages]
     if any(dtype is not None for dtype in wide) and _reinterpreted(operands):
         return None
     raised = [
@@ -61,7 +69,7 @@ def raise_operands(operands: Operands) -> Operands | None:
     ]
     copies = over_storages(operands, raised)
     tensors = [
-        tensor.to(_WIDE.get(tensor.dtype, tensor.dtype)) if group is None else tensor
+        tensor.to(WIDE.get(tensor.dtype, tensor.dtype)) if group is None else tensor
         for tensor, group in zip(copies.tensors, copies.groups, strict=True)
     ]
     return Operands(tuple(tensors), copies.storages, copies.groups)

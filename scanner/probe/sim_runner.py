@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from scanner.backends.interface import Inconclusive
-from scanner.backends.metal_sim import Simulator
+from scanner.backends.metal_sim import Simulator, UploadError
 from scanner.probe.outcome import CaseResult
 from scanner.probe.runner import Ran
 from scanner.probe.torch_runner import TorchRunner
@@ -42,6 +42,11 @@ class SimRunner(TorchRunner):
         except Inconclusive as error:
             result = CaseResult(op=call.op, status="unknown", reason=str(error))
             ran = Ran(status="unknown", reason=str(error), detail=msgspec.to_builtins(result))
+        except UploadError as error:
+            said = f"TypeError: {error}"
+            result = CaseResult(op=call.op, status="unsupported", reason="", error=said)
+            detail = msgspec.to_builtins(result)
+            ran = _quoting(Ran(status="unsupported", reason="", detail=detail))
         return self._marked(ran)
 
     def fallback_cost(self, call: OpCall) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from scanner.report.evidence import evidence_text, unanswered
 from scanner.report.interface import Style
 from scanner.report.text_rows import block_table
 from scanner.report.text_time import step_text
+from scanner.report.text_whole import batch_lines, step_lines
 from scanner.report.words import clean, count, join, short_target
 
 __all__ = ["render"]
@@ -107,6 +108,7 @@ def _model(model: ModelReport, report: Report, style: Style) -> Iterator[Rendera
     if model.time is not None:
         yield ""
         yield _hanging("step time  ", step_text(model.time))
+    yield from _whole(model)
     yield from _not_judged(model)
     yield from _how_captured(model, hidden=len(shown) < len(found))
 
@@ -150,6 +152,15 @@ def _coverage_lines(
         counts = coverage.by_target.get(target.id, {"by_config": {}, "by_call": {}})
         yield f"{target.id} configurations", counts["by_config"]
         yield "calls", counts["by_call"]
+
+
+def _whole(model: ModelReport) -> Iterator[RenderableType]:
+    if model.accumulated is not None:
+        yield ""
+        yield from map(_indented, step_lines(model.accumulated))
+    if model.batches is not None:
+        yield ""
+        yield from map(_indented, batch_lines(model.batches))
 
 
 def _not_judged(model: ModelReport) -> Iterator[RenderableType]:

@@ -9,7 +9,16 @@ from typing import Any
 
 from scanner.records import Location, Target
 
-__all__ = ["clean", "count", "inputs_text", "join", "place", "short_target"]
+__all__ = [
+    "bytes_text",
+    "clean",
+    "count",
+    "inputs_text",
+    "join",
+    "place",
+    "seconds_text",
+    "short_target",
+]
 
 _DTYPES = {
     "float64": "f64",
@@ -53,6 +62,29 @@ def inputs_text(config: Mapping[str, Any]) -> str:
     shown = [text if number == 1 else f"{text} x{number}" for text, number in runs[:_MAX_TENSORS]]
     hidden = sum(number for _, number in runs[_MAX_TENSORS:])
     return ", ".join(shown) + (f", +{hidden} more" if hidden else "")
+
+
+def seconds_text(seconds: float) -> str:
+    """`1.23 s`, `45.6 ms`, `789 µs`: three digits."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms")):
+        if seconds * factor >= 1:
+            return f"{_three(seconds * factor)} {unit}"
+    return f"{_three(seconds * 1e6)} µs"
+
+
+def bytes_text(size: float | None) -> str:
+    """`1.50 GiB`, `12.3 MiB`, `456 KiB`; empty for None."""
+    if size is None:
+        return ""
+    for factor, unit in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= factor:
+            return f"{_three(size / factor)} {unit}"
+    return f"{size:.0f} B"
+
+
+def _three(value: float) -> str:
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:,.{digits}f}"
 
 
 def place(location: Location) -> str:

@@ -124,7 +124,7 @@ def test_a_gpu_that_fails_the_proof(
 
 def cpu_in_disguise(name: str = "Apple M3") -> TorchDevice:
     """The generic implementation over the CPU, which has the same API where it matters."""
-    device = gpu("cuda", get_device_name=lambda _: name, synchronize=lambda: None)
+    device = gpu("cuda", get_device_name=lambda _: name, synchronize=lambda _device: None)
     device._device = torch.device("cpu")
     return device
 

@@ -132,6 +132,16 @@ def test_an_argument_that_the_release_lacks_is_left_out_where_it_is_the_default(
     assert session.given["alpha"] == 2
 
 
+def test_an_argument_that_the_release_calls_otherwise_keeps_its_place() -> None:
+    session = FakeSession()
+    session.respelt["other"] = "divisor"
+    device = fake_simulator(session)
+    session.answers["aten::div.Tensor"] = Call("native-shader", "native-shader")
+    one = device.upload(torch.ones(2))
+    device.call("aten::div.Tensor", (one, one), {})
+    assert list(session.given) == ["self", "divisor"]
+
+
 def test_warnings_of_the_release_are_warnings() -> None:
     said = Call("native-shader", "native-shader", warnings=("an output is resized",))
     device = fake_simulator(FakeSession({"aten::neg": said}))

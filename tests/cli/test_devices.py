@@ -10,7 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from scanner.cli.devices import choose_autocast, choose_device, simulated_target
+from scanner.cli.devices import (
+    batch_sizes,
+    choose_autocast,
+    choose_device,
+    choose_whole,
+    simulated_target,
+)
 from scanner.errors import UsageError
 from scanner.host import Host
 from scanner.records import Target
@@ -80,6 +86,17 @@ def test_an_unknown_device_is_refused() -> None:
         choose_device("tpu", LINUX, (HERE,))
 
 
+def test_the_simulator_runs_no_whole_steps() -> None:
+    with pytest.raises(UsageError, match="single ops only"):
+        choose_whole(2, None, "metal-sim")
+    assert choose_whole(2, "8", "cuda") == (8,)
+
+
+def test_batch_sizes_rise_and_stand_once() -> None:
+    assert batch_sizes("32, 8,8,16") == (8, 16, 32)
+    assert batch_sizes(None) == ()
+
+
 def scan(folder: Path, device: str, *more: str) -> tuple[int, dict[str, object]]:
     (folder / "net.py").write_text(MODEL)
     command = [sys.executable, "-m", "scanner", "net.py", "--device", device, "-f", "json"]
@@ -134,6 +151,21 @@ def test_the_cpu_agrees_with_itself(tmp_path: Path) -> None:
     assert statuses <= {"native", "skipped"}
     assert "native" in statuses
     assert code == 0
+
+
+def test_whole_steps_name_the_op_that_parts_from_the_cpu(tmp_path: Path) -> None:
+    code, report = scan(
+        tmp_path, "drill:bias=aten::sigmoid", "--steps", "2", "--batch", "2,6", "--mode", "infer"
+    )
+    [model] = report["models"]  # type: ignore[misc]
+    assert sorted(finding["rule"] for finding in model["findings"]) == ["OPS201", "OPS204"]
+    run, sweep = model["accumulated"], model["batches"]
+    assert (run["steps"], run["incomplete"]) == (2, "")
+    assert (run["first"]["op"], run["first"]["phase"]) == ("aten::sigmoid", "forward")
+    assert run["first"]["location"]["line"] == 10
+    assert [point["batch"] for point in sweep["points"]] == [2, 6]
+    assert sweep["best"] in (2, 6)
+    assert code == 1
 
 
 def test_what_one_machine_measured_serves_another(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from scanner.judge.rules import (
     about_ops,
     contradiction,
     measured,
+    whole,
 )
 from scanner.judge.rules.equivalents import EQUIVALENTS
 
@@ -29,7 +30,7 @@ def test_every_rule_is_documented(rule: Rule[object]) -> None:
 def test_ids_and_names_are_unique_and_sorted() -> None:
     by_device = (*measured.RULES, *measured.VARIANT_RULES)
     assert list(RULES) == sorted(RULES)
-    families = (about_ops, about_issues, by_device, contradiction.RULES, about_capture)
+    families = (about_ops, about_issues, by_device, whole.RULES, contradiction.RULES, about_capture)
     assert len(RULES) == sum(map(len, families))
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 

@@ -79,6 +79,14 @@ def test_fallbacks_are_named(
     assert run(monkeypatch, Call("fallback", "fallback", **seen)).fallbacks == (named,)
 
 
+def test_a_tensor_that_the_release_refuses_on_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = Call("raises", "raises", message="no float64 here", error="TypeError")
+    device = fake_simulator(FakeSession({"aten::_to_copy": said}))
+    monkeypatch.setattr(torch_runner, "open_device", lambda _spec: device)
+    ran = SimRunner("metal-sim:2.9.1", {}).run(call("aten::neg", spec(dtype="float64")))
+    assert (ran.status, ran.reason) == ("unsupported", "it raises TypeError: no float64 here")
+
+
 def test_out_of_bounds_accesses_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Call("native-shader", "native-shader", findings=("reads past buffer 0",))
     assert run(monkeypatch, answer).detail["simulation"]["findings"] == ["reads past buffer 0"]

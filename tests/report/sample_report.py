@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from scanner.capture.ledger import Captured, NotCaptured
 from scanner.capture.protocol import Attempt
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.judge.measured import with_measurements, with_simulation
 from scanner.judge.models import judge_model, model_without_graph
+from scanner.judge.whole import with_whole
+from scanner.probe.whole import Whole
 from scanner.records import (
+    Accumulated,
+    BatchPoint,
+    BatchSweep,
     Capture,
+    Divergence,
     Location,
     Measurement,
     ModelReport,
@@ -18,6 +26,7 @@ from scanner.records import (
     OpGraph,
     Report,
     Status,
+    StepLoss,
     Target,
     Unseen,
     Variant,
@@ -141,6 +150,65 @@ def clean_report() -> Report:
         name="Net", entry="Net", graphs={"p": graph(call("aten::mm"), call("aten::t"))}
     )
     return assembled((TORCH_29,), judge_model(model, (TORCH_29,), {TORCH_29.id: "p"}, KNOWN))
+
+
+def whole_report() -> Report:
+    """Steps that part from the CPU, and batch sizes until memory ends."""
+    [model] = clean_report().models
+    place = at(12, "h = self.up(x)", "layers.0.mlp")
+    wrong = Divergence(
+        op="aten::mm",
+        phase="backward",
+        step=2,
+        kind="wrong",
+        message="relative error 0.01, the CPU's own is 1e-07",
+        location=place,
+        error=0.01,
+        cpu_error=1e-7,
+    )
+    run = Accumulated(
+        device="mps",
+        asked=3,
+        steps=2,
+        ops=214,
+        compared=210,
+        losses=(
+            StepLoss(cpu=1.5, raised=1.50000001, device=1.5),
+            StepLoss(cpu=1.25, raised=1.24999999, device=None),
+        ),
+        first=wrong,
+        first_nan=msgspec.structs.replace(
+            wrong, op="aten::exp", kind="nan", message="infinity or NaN in 3 elements"
+        ),
+        drift=msgspec.structs.replace(wrong, kind="drift", step=1, phase="forward"),
+        ended=msgspec.structs.replace(
+            wrong, op="aten::add_", phase="optimizer", step=3, kind="crash", message="SIGABRT"
+        ),
+        worst={"forward": 1.5, "backward": 839.0},
+        incomplete="interrupted",
+    )
+    points = tuple(
+        BatchPoint(
+            batch=batch,
+            step_s=seconds,
+            p10_s=0.9 * seconds,
+            p90_s=1.2 * seconds,
+            spread=spread,
+            samples=50,
+            peak_bytes=batch << 21,
+        )
+        for batch, seconds, spread in ((8, 0.0008, 0.02), (16, 0.0012, 0.01), (64, 1.5, 0.25))
+    )
+    sweep = BatchSweep(
+        device="mps",
+        asked=(8, 16, 64, 128),
+        points=points,
+        best=16,
+        ended="batch 128: out of memory",
+        notes=("the batch is dimension 0 of the inputs, 8 samples in the file",),
+    )
+    walked = with_whole(model, Whole(accumulated=run, batches=sweep), TORCH_29.id)
+    return assembled((TORCH_29,), walked)
 
 
 def assembled(targets: tuple[Target, ...], *models: ModelReport) -> Report:

@@ -6,7 +6,7 @@ import msgspec
 from syrupy.assertion import SnapshotAssertion
 
 from scanner.report import Style, render
-from tests.report.sample_report import BOTH, clean_report, report
+from tests.report.sample_report import BOTH, clean_report, report, whole_report
 
 
 def test_one_finding_a_line(snapshot: SnapshotAssertion) -> None:
@@ -15,6 +15,10 @@ def test_one_finding_a_line(snapshot: SnapshotAssertion) -> None:
     assert len(text.splitlines()) == sum(len(model.findings) for model in report().models)
     for line in text.splitlines():
         assert re.match(r"[\w./]+(:\d+)?: OPS\d{3} (error|warning|note) \S", line)
+
+
+def test_golden_of_whole_steps(snapshot: SnapshotAssertion) -> None:
+    assert render(whole_report(), "concise", Style()) == snapshot
 
 
 def test_several_targets_are_named() -> None:

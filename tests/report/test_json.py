@@ -13,11 +13,17 @@ from scanner.records import Report
 from scanner.report import FORMATS, Style, render
 from scanner.report.json_ import parse
 from scanner.report.schema import schema_text
-from tests.report.sample_report import BOTH, clean_report, report, timed_report
+from tests.report.sample_report import (
+    BOTH,
+    clean_report,
+    report,
+    timed_report,
+    whole_report,
+)
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "opscan.report-1.schema.json"
 SAMPLES = pytest.mark.parametrize(
-    "sample", [report(), report(*BOTH), clean_report(), timed_report()]
+    "sample", [report(), report(*BOTH), clean_report(), timed_report(), whole_report()]
 )
 
 
@@ -41,6 +47,10 @@ def test_times_golden(snapshot: SnapshotAssertion) -> None:
         "by_time": model["coverage"]["by_time"],
         "share": shares,
     } == snapshot
+
+
+def test_golden_of_whole_steps(snapshot: SnapshotAssertion) -> None:
+    assert render(whole_report(), "json", Style()) == snapshot
 
 
 @SAMPLES

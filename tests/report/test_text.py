@@ -7,7 +7,14 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from scanner.report import Style, render
-from tests.report.sample_report import BOTH, clean_report, report, simulated_report, timed_report
+from tests.report.sample_report import (
+    BOTH,
+    clean_report,
+    report,
+    simulated_report,
+    timed_report,
+    whole_report,
+)
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -43,6 +50,13 @@ def test_simulated(snapshot: SnapshotAssertion) -> None:
     assert text == snapshot
     assert "Simulated: metal-sim (Apple M2" in text
     assert "Run on" not in text
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_whole_steps(width: int, snapshot: SnapshotAssertion) -> None:
+    text = render(whole_report(), "text", Style(width=width))
+    assert text == snapshot
+    assert max(map(len, text.splitlines())) <= width
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])

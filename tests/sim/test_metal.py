@@ -117,6 +117,16 @@ def test_what_the_allocator_added_to_a_buffer_is_its_slack(objects: Objects) -> 
     assert [binding.slack for binding in launch.bindings] == [212, 212, 112, 0]
 
 
+def test_no_bytes_need_no_address(objects: Objects) -> None:
+    encoder = objects.send(command_buffer(objects), "computeCommandEncoder")
+    objects.send(encoder, "setComputePipelineState:", pipeline(objects, "one"))
+    objects.send(encoder, "setBytes:length:atIndex:", 0, 0, 2)
+    size = objects.bench.words(1, 1, 1)
+    objects.send(encoder, "dispatchThreads:threadsPerThreadgroup:", size, size)
+    (launch,) = objects.executor.launches
+    assert [(b.index, b.kind, b.length) for b in launch.bindings] == [(2, "bytes", 0)]
+
+
 def test_bindings_stay_for_the_next_launch(objects: Objects) -> None:
     encoder = objects.send(command_buffer(objects), "computeCommandEncoder")
     objects.send(encoder, "setComputePipelineState:", pipeline(objects, "one"))

@@ -11,6 +11,7 @@ from scanner.sim.machine.faults import Fault
 from scanner.sim.osenv import dyld, hardware, libc, libm, numerals, stdio
 from scanner.sim.osenv.ctype import CLASSES, tables
 from scanner.sim.osenv.printf import Arguments, formatted
+from scanner.sim.osenv.scanf import scanned
 from tests.sim.bench import Bench
 
 
@@ -207,3 +208,34 @@ def test_core_count_and_system_controls(bench: Bench) -> None:
     assert bench.memory.u64(out) == 1 << 36
     missing = bench.serve(handlers["_sysctlbyname"], bench.text("kern.unknown"), out, size)
     assert missing == (1 << 64) - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "stored", "words"),
+    [
+        ("MacBookPro12,1", "%9[^,0123456789]%u,%u", 1, [b"MacBookPr"]),
+        ("Mac14,2", "%9[^,0123456789]%u,%u", 3, [b"Mac", 14, 2]),
+        ("arm64", "%9[^,0123456789]%u,%u", 2, [b"arm", 64]),
+        ("", "%u", -1, []),
+        ("x", "%u", 0, []),
+        (" 7 -8", "%d %d", 2, [7, -8 % (1 << 32)]),
+        ("ff:word", "%x:%s", 2, [255, b"word"]),
+        ("12 34", "%*d %d", 1, [34]),
+        ("123456", "%3u%u", 2, [123, 456]),
+    ],
+)
+def test_scanning(
+    bench: Bench, text: str, form: str, stored: int, words: list[int | bytes]
+) -> None:
+    places = [bench.put(bytes(16)) for _ in range(4)]
+    assert scanned(text, form, Arguments(bench.cpu, bench.words(*places))) == stored
+    for place, word in zip(places, words, strict=False):
+        if isinstance(word, bytes):
+            assert bench.memory.text(place).encode() == word
+        else:
+            assert bench.memory.u32(place) == word
+
+
+def test_a_scanning_format_that_is_not_known(bench: Bench) -> None:
+    with pytest.raises(Fault, match="scanning format '%f'"):
+        scanned("1.5", "%f", Arguments(bench.cpu, bench.words(0)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scanner.judge.rules import contradiction, known, measured, scan_problems, support
+from scanner.judge.rules import contradiction, known, measured, scan_problems, support, whole
 from scanner.judge.rules.interface import Advice, OpCase, Problem, Rule
 
 __all__ = [
@@ -33,6 +33,7 @@ def _registry() -> dict[str, Rule[Any]]:
         *about_issues,
         *measured.RULES,
         *measured.VARIANT_RULES,
+        *whole.RULES,
         *contradiction.RULES,
         *about_capture,
     ]

@@ -29,9 +29,14 @@ def cast(tensor: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def filled(shape: tuple[int, ...], value: complex, dtype: torch.dtype) -> Tensor:
-    """A tensor with one value, given as the double or complex number that host code passes."""
+    """A tensor with one value, given as the double or complex number that host code passes.
+
+    An int32 may be given as its bits: the `nonzero` of 2.0 negates an unsigned number.
+    """
     wide = torch.complex128 if dtype.is_complex else torch.float64
     number = value if dtype.is_complex else value.real
+    if dtype == torch.int32 and 2**31 <= value.real < 2**32:
+        number = value.real - 2**32
     return cast(torch.tensor(number, dtype=wide), dtype).expand(shape)
 
 

@@ -95,8 +95,10 @@ def _solve_triangular(operands: _Operands) -> None:
 
 
 def _multiply_arrays(operands: _Operands) -> None:
-    first, second = operands.arrays("sourceArrays")
-    write(operands.place("destinationArray"), torch.matmul(first, second))
+    """The product of two arrays, plus a third one where there is one: a layer's bias."""
+    first, second, *added = operands.arrays("sourceArrays")
+    product = torch.matmul(first, second)
+    write(operands.place("destinationArray"), product + added[0] if added else product)
 
 
 _KERNELS: Mapping[str, Callable[[_Operands], None]] = {

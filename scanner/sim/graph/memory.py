@@ -12,6 +12,13 @@ from scanner.sim.graph.recording import TensorData
 
 __all__ = ["read", "write"]
 
+_CONVERTED = frozenset({(torch.int32, torch.int64), (torch.float32, torch.bfloat16)})
+"""What a destination converts: releases leave it to the result's memory, and their tests pass.
+
+Places of elements are int32 where `topk` and `nonzero` give int64; `topk`, `median` and
+`multinomial` of bfloat16 compute in float32.
+"""
+
 
 def read(data: TensorData) -> Tensor:
     """A copy of the content, dense. Unsupported when it is not all inside its memory."""
@@ -19,14 +26,15 @@ def read(data: TensorData) -> Tensor:
 
 
 def write(data: TensorData, value: Tensor) -> None:
-    """Puts a value of the same type and as many elements where it belongs.
+    """Puts a value of as many elements where it belongs.
 
     One element fills the destination, as every `fill_` of the releases up to 2.12 relies on.
-    Unsupported when type or size differ from the destination's, or it leaves its memory.
+    Unsupported when type or size differ from the destination's otherwise, or it leaves its memory.
     """
     place = _mapped(data)
-    if value.dtype != place.dtype:
+    if value.dtype != place.dtype and (value.dtype, place.dtype) not in _CONVERTED:
         raise Unsupported(f"a result of {_name(value)} for a destination of {data.dtype}")
+    value = value.to(place.dtype)
     if value.numel() == 1:
         place.copy_(value.reshape(()))
         return

@@ -166,8 +166,9 @@ class ComputeEncoder(Object):
 
     @method("setBytes:length:atIndex:")
     def bytes(self, message: Message) -> Result:
-        """A small argument, copied now."""
-        data = message.cpu.memory.read(message.word(0), message.word(1))
+        """A small argument, copied now. Nothing at all may be no address, as 2.5 has it for 0-d."""
+        length = message.word(1)
+        data = message.cpu.memory.read(message.word(0), length) if length else b""
         address = self._context.scratch(data)
         self._bind(Binding(index=message.word(2), kind="bytes", address=address, length=len(data)))
 

@@ -1,4 +1,4 @@
-"""NSArray, NSDictionary, NSSet. Elements are kept as the addresses that were put in."""
+"""NSArray, NSDictionary. Elements are kept as the addresses that were put in."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from scanner.sim.objc.methods import Class
     from scanner.sim.objc.runtime import Runtime
 
-__all__ = ["NSArray", "NSDictionary", "NSMutableArray", "NSMutableDictionary", "NSMutableSet"]
+__all__ = ["NSArray", "NSDictionary", "NSMutableArray", "NSMutableDictionary"]
 
 
 def _enumerate(message: Message, items: list[int]) -> int:
@@ -281,27 +281,3 @@ class NSMutableDictionary(NSDictionary):
         known = self._find(message, message.word(0))
         if known is not None:
             del self.pairs[known]
-
-
-class NSMutableSet(NSArray):
-    """A set; order of insertion is kept."""
-
-    name = "NSMutableSet"
-
-    @class_method("set", "setWithCapacity:")
-    @staticmethod
-    def empty_set(kind: Class, message: Message) -> Result:
-        """An empty set."""
-        return kind.make()
-
-    @method("addObject:")
-    def add(self, message: Message) -> Result:
-        """Adds unless it is there."""
-        if message.word(0) not in self.items:
-            self.items.append(message.word(0))
-
-    @method("removeObject:")
-    def discard(self, message: Message) -> Result:
-        """Removes if it is there."""
-        if message.word(0) in self.items:
-            self.items.remove(message.word(0))

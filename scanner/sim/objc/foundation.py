@@ -7,12 +7,12 @@ from scanner.sim.objc.collections import (
     NSDictionary,
     NSMutableArray,
     NSMutableDictionary,
-    NSMutableSet,
 )
 from scanner.sim.objc.message import Message
 from scanner.sim.objc.methods import Class, Object, Result, class_method, method
 from scanner.sim.objc.numbers import NSNumber
 from scanner.sim.objc.runtime import Runtime
+from scanner.sim.objc.sets import NSMutableSet
 from scanner.sim.objc.strings import NSURL, NSData, NSError, NSString
 
 __all__ = ["install"]

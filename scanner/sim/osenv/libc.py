@@ -11,7 +11,7 @@ from collections.abc import Callable
 from scanner.sim.machine.cpu import Cpu, Handler
 from scanner.sim.machine.faults import Fault
 from scanner.sim.machine.memory import PAGE
-from scanner.sim.osenv import numerals, stdio
+from scanner.sim.osenv import numerals, scanf, stdio
 from scanner.sim.osenv.ctype import CLASSES
 
 __all__ = ["imports"]
@@ -67,6 +67,7 @@ def imports(
     found |= {"_getppid": _constant(1), "_isatty": _constant(0), "_rand": _constant(4)}
     found |= stdio.imports(console)
     found |= numerals.imports()
+    found |= scanf.imports()
     found |= _time(allocate)
     found |= _files(allocate)
     found |= _characters()

@@ -35,7 +35,8 @@ _WATCHED = {
     "mps_fallback": re.compile(rf"{_BOXED}12mps_fallbackE"),
     "mps_error_fallback": re.compile(rf"{_BOXED}18mps_error_fallbackE"),
     "mps_allocate": re.compile(rf"{_ALLOCATOR}18alloc_buffer_blockE"),
-    "mps_requested_size": re.compile(rf"{_ALLOCATOR}22getUnalignedBufferSizeE"),
+    # 2.0's takes a pointer to non-const, and answers with the size of a buffer's first use.
+    "mps_requested_size": re.compile(rf"{_ALLOCATOR}22getUnalignedBufferSizeEPKv$"),
     "throw": re.compile(r"___cxa_throw$"),
 }
 """Functions of a release that a session watches, calls or replaces."""

@@ -43,17 +43,23 @@ _LINKAGE = "internal|weak_odr|linkonce_odr|private"
 
 
 def _retarget(text: str, host: Host) -> str:
-    """Sets triple and layout, and drops attributes that speak of the GPU's compiler."""
+    """Sets triple and layout, and drops attributes that speak of the GPU's compiler.
+
+    What is convergent stays so: a copy of a call in another branch would be another exchange.
+    """
     text = re.sub(
         r"^target datalayout = .*$", f'target datalayout = "{host.layout}"', text, flags=re.M
     )
     text = re.sub(r"^target triple = .*$", f'target triple = "{host.triple}"', text, flags=re.M)
-    text = re.sub(
-        r"^attributes (#\d+) = \{.*\}$", r"attributes \1 = { nounwind }", text, flags=re.M
-    )
+    text = re.sub(r"^attributes (#\d+) = \{(.*)\}$", _attributes, text, flags=re.M)
     text = re.sub(r"^(@\S+ = )internal (.*addrspace\(3\) global .*) undef", r"\1\2 zeroinitializer",
                   text, flags=re.M)  # fmt: skip
     return re.sub(r"^(@\S+ = )internal (.*addrspace\(3\))", r"\1\2", text, flags=re.M)
+
+
+def _attributes(match: re.Match[str]) -> str:
+    kept = "nounwind convergent" if "convergent" in match[2] else "nounwind"
+    return f"attributes {match[1]} = {{ {kept} }}"
 
 
 def _always_inline(text: str, symbol: str) -> str:

@@ -63,5 +63,6 @@ def test_complex_numbers_lose_their_imaginary_part() -> None:
 
 def test_filled() -> None:
     assert filled((2,), -1.0, torch.uint8).tolist() == [0, 0]
+    assert filled((), 2.0**32 - 16, torch.int32).item() == -16
     assert filled((1, 2), 2**53, torch.int64).tolist() == [[2**53] * 2]
     assert filled((), 1 + 1j, torch.complex64).item() == 1 + 1j

@@ -104,10 +104,20 @@ def test_indices_out_of_range_are_refused(index: int) -> None:
         compute(GATHER, data, at, 0, 0)
     with pytest.raises(Unsupported, match="outside of a dimension of 3"):
         compute(GATHER_ALONG, 0, data, at)
-    with pytest.raises(Unsupported, match="outside of a dimension of 3"):
-        compute(SCATTER_ALONG, 0, data, updates, at, ADD)
+    if index > 0:
+        with pytest.raises(Unsupported, match="outside of a dimension of 3"):
+            compute(SCATTER_ALONG, 0, data, updates, at, ADD)
     with pytest.raises(Unsupported, match="outside of a dimension of 3"):
         compute(SCATTER_ND, data, updates, at[:, None], 0, ADD)
+
+
+def test_a_negative_index_of_a_scatter_has_no_effect() -> None:
+    """As the `nonzero` of 2.0 marks elements that are zero."""
+    data, at = torch.zeros(2, dtype=torch.int64), places(-16, 1, -1, 0)
+    updates = torch.tensor([5, 6, 7, 8], dtype=torch.int32)
+    assert_equal(compute(SCATTER, data, updates, at, 0, SET), torch.tensor([8, 6]))
+    with pytest.raises(Unsupported, match="outside of a dimension of 2"):
+        compute(SCATTER, data, updates, places(-16, 2, 0, 1), 0, SET)
 
 
 def test_shapes_are_known_before_the_run() -> None:

@@ -115,6 +115,20 @@ def test_failures_of_torch_are_refusals() -> None:
     assert "reshapeTensor:withShape:name: RuntimeError: shape '[2]' is invalid" in answer.reason
 
 
+def test_places_of_elements_go_to_wider_destinations() -> None:
+    x, out = torch.tensor([3.0, -1, 2]), torch.empty(3, dtype=torch.int64)
+    nodes = (placeholder(1, x), op("argSortWithTensor:axis:name:", Ref(1), 0, to=2))
+    assert run(nodes, {1: x}, {2: out}) == Done()
+    assert out.tolist() == [1, 2, 0]
+
+
+def test_bfloat16_destinations_round() -> None:
+    x, out = torch.tensor([257.0]), torch.zeros(1, dtype=torch.bfloat16)
+    nodes = (placeholder(1, x), op("identityWithTensor:name:", Ref(1), to=2))
+    assert run(nodes, {1: x}, {2: out}) == Done()
+    assert out.item() == 256
+
+
 def test_destinations_of_another_type_or_size() -> None:
     x = torch.ones(3)
     nodes = (placeholder(1, x), op(SQUARE, Ref(1), to=2))

@@ -56,3 +56,12 @@ def test_gradients_are_those_of_a_batch_norm(affine: bool) -> None:
     if affine:
         torch.testing.assert_close(gamma_gradient.flatten(), operands[1].grad)
         torch.testing.assert_close(beta_gradient.flatten(), operands[2].grad)
+
+
+def test_half_precision_is_rounded_once() -> None:
+    """1000 / sqrt(0.75) = 1154.70; with 1 / sqrt(0.75) rounded to 1.1543 it would be 1154."""
+    source, mean, variance, gamma = (
+        torch.tensor([number], dtype=torch.float16) for number in (1.0, 0.0, 0.5, 1000.0)
+    )
+    found = compute(FORWARD, source, mean, variance, gamma, None, EPSILON)
+    assert_equal(found, torch.tensor([1155.0], dtype=torch.float16))

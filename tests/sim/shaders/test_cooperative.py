@@ -54,6 +54,23 @@ def test_sum_of_a_full_and_a_partial_simdgroup(runtime: Path) -> None:
     assert got[32:].tolist() == [284] * 8
 
 
+def test_a_sum_after_a_branch_on_the_lane_stays_one_meeting(runtime: Path) -> None:
+    """Only lane 0 uses the sum: a copy of the call in its branch would leave it alone."""
+    body = (
+        "  %z = icmp eq i32 %lane, 0\n  br i1 %z, label %first, label %join\nfirst:\n"
+        "  %a = load float, ptr addrspace(1) %in\n  %b = fadd float %a, 1.0\n  br label %join\n"
+        "join:\n  %v = phi float [ 2.0, %0 ], [ %b, %first ]\n"
+        "  %r = tail call float @air.simd_sum.f32(float %v) #1\n"
+        "  br i1 %z, label %store, label %end\nstore:\n"
+        "  store float %r, ptr addrspace(1) %out\n  br label %end\nend:\n  ret void"
+    )
+    parameters = [buffer("out", 0), buffer("in", 1), LANE]
+    declares = ["float @air.simd_sum.f32(float)"]
+    assembly = module("kernel", parameters, body, declares=declares)
+    got = exchange(runtime, assembly, np.array([4], np.float32), 32, 32)
+    assert got.tolist() == [4 + 1 + 31 * 2]
+
+
 @pytest.mark.parametrize(
     ("name", "expected"),
     [("air.simd_max.s.i32", 3), ("air.simd_min.s.i32", -28), ("air.simd_max.u.i32", -1),
@@ -130,6 +147,28 @@ def test_diverged_lanes_meet_only_their_own(runtime: Path) -> None:
     out = np.zeros(32, np.int32)
     assert run(assembly, runtime, {0: out}, 32).outcome == "ran"
     assert out.tolist() == [320010] * 10 + [322200] * 22
+
+
+def test_lanes_meet_at_one_call_whatever_they_did_before(runtime: Path) -> None:
+    """LLVM must not copy the call into the branch that decided it: a dot product's last step."""
+    body = (
+        "  %j = zext i32 %i to i64\n  %q = getelementptr i32, ptr addrspace(1) %out, i64 %j\n"
+        "  %c = icmp eq i32 %i, 0\n  br i1 %c, label %first, label %all\n"
+        "first:\n  %n = load i32, ptr addrspace(1) %q\n  %d = icmp slt i32 %n, 5\n"
+        "  br i1 %d, label %rest, label %all\n"
+        "rest:\n  %k = phi i32 [ %n, %first ], [ %l, %rest ]\n  %l = add i32 %k, 1\n"
+        "  %e = icmp slt i32 %l, 5\n  br i1 %e, label %rest, label %all\n"
+        "all:\n  %m = phi i32 [ 1, %0 ], [ 1, %first ], [ %l, %rest ]\n"
+        "  %s = tail call i32 @air.simd_sum.u.i32(i32 %m) #1\n"
+        "  br i1 %c, label %write, label %end\n"
+        "write:\n  store i32 %s, ptr addrspace(1) %q\n  br label %end\n"
+        "end:\n  ret void"
+    )
+    assembly = module("kernel", [buffer("out", 0), GRID], body,
+                      declares=["i32 @air.simd_sum.u.i32(i32)"])  # fmt: skip
+    out = np.full(32, 9, np.int32)
+    assert run(assembly, runtime, {0: out}, 32).outcome == "ran"
+    assert out.tolist() == [32] + [9] * 31
 
 
 def test_first_lane_and_votes(runtime: Path) -> None:

@@ -1,8 +1,8 @@
 """Gathering and scattering by indices.
 
 From MPSGraphGatherOps.h, MPSGraphScatterNDOps.h and their …AlongAxis kin. What an index out of
-range does is not documented, so it is refused. Which of several values stays in mode *set* is not
-documented either; it is the last here.
+range does is not documented, so it is refused, but for one that a release relies on. Which of
+several values stays in mode *set* is not documented either; it is the last here.
 """
 
 from __future__ import annotations
@@ -81,11 +81,24 @@ _ADD, _SUB, _SET = 0, 1, 6
 
 
 def _scatter(data: Tensor, axis: int, indices: Tensor, updates: Tensor, mode: int) -> Tensor:
-    """Elements of `updates`, one for each index, brought into a copy of `data`."""
+    """Elements of `updates`, one for each index, brought into a copy of `data`.
+
+    A negative index has no effect, and places in int32 may be scattered into int64: the
+    `nonzero` of 2.0 relies on both.
+    """
     if not 0 <= mode < len(_MODES):
         raise Unsupported(f"scatter mode {mode}")
-    places = _checked(indices, data.shape[axis])
-    return _MODES[mode](data, axis, places, updates)
+    if {data.dtype, updates.dtype} == {torch.int32, torch.int64}:
+        updates = updates.to(data.dtype)
+    length = data.shape[axis]
+    dropped = indices < 0
+    if indices.is_meta or not dropped.any():
+        return _MODES[mode](data, axis, _checked(indices, length), updates)
+    _checked(indices[~dropped], length)
+    shape = [1 if place == axis else size for place, size in enumerate(data.shape)]
+    longer = torch.cat([data, data.new_ones(shape)], axis)
+    places = indices.long().masked_fill(dropped, length)
+    return _MODES[mode](longer, axis, places, updates).narrow(axis, 0, length)
 
 
 def _empty(call: Arguments, updates: Tensor, mode: int) -> Tensor:
