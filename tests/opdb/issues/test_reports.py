@@ -41,6 +41,7 @@ REPORTS = (
     Report("lm-eval-mps", "2.2.2", "2.3.0", "14.4", "14.3"),
     Report("logsoftmax-94043", "1.13.1", "2.0.0"),
     Report("lstm-bwd-95137", "1.13.1", "2.0.0"),
+    Report("lstm-collapse-173640", "2.11.0", "2.14.0"),
     Report("lstm-dropout-mask-185351", "2.12.1", "2.13.0"),
     Report("lstm-eval-batch-180744", "2.11.0", "2.13.0"),
     Report("lu_factor-singular", "2.9.1", "2.10.0"),
