@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from scanner.capture.kernels import composite
-from scanner.capture.lowering import DROPOUT, FLOAT_TOLERANCE, ONE_HOT
+from scanner.capture.lowering import DENSE_ATTENTION, DROPOUT, FLOAT_TOLERANCE, ONE_HOT
 
 __all__ = ["BRANCHES", "UNCHECKED"]
 
@@ -82,6 +82,16 @@ def _attention(
         Tensor,
         kernel(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale)[0],
     )
+
+
+def _attention_of_dense(
+    query: Tensor, key: Tensor, value: Tensor, *flags: Any, **options: Any
+) -> Tensor:
+    """As `_attention`, where the kernel takes contiguous tensors only."""
+    if all(tensor.is_contiguous() for tensor in (query, key, value)):
+        return _attention(query, key, value, *flags, **options)
+    op = _aten.scaled_dot_product_attention.default
+    return cast(Tensor, composite(op, query, key, value, *flags, **options))
 
 
 def _pinv(
@@ -174,5 +184,8 @@ BRANCHES: dict[str, tuple[str, Any]] = {
     ),
 }
 """Overload → what a release must hold for it to take the branch (empty: all do)."""
-UNCHECKED: dict[str, tuple[str, Any]] = {"one_hot": (ONE_HOT, _one_hot)}
+UNCHECKED: dict[str, tuple[str, Any]] = {
+    "one_hot": (ONE_HOT, _one_hot),
+    "scaled_dot_product_attention": (DENSE_ATTENTION, _attention_of_dense),
+}
 """Branches that replace one of `BRANCHES` in a release that holds their mark."""

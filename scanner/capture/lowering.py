@@ -22,7 +22,9 @@ from scanner.records import OpCall, TensorSpec
 
 __all__ = [
     "BRANCHES",
+    "BRANCHES_BEFORE_MACOS_15",
     "CPU_ONLY",
+    "DENSE_ATTENTION",
     "DROPOUT",
     "FALLBACKS",
     "FLOAT_TOLERANCE",
@@ -51,9 +53,11 @@ FALLBACKS = frozenset({"aten::linalg_svd", "aten::upsample_nearest3d.vec"})
 
 DROPOUT = "branch::native_dropout"
 FLOAT_TOLERANCE = "branch::float32_tolerance"
+DENSE_ATTENTION = "branch::attention_of_dense_tensors"
 ONE_HOT = "branch::one_hot_unchecked"
 SAFE_SOFTMAX = "branch::safe_softmax"
 BRANCHES: dict[str, tuple[str, str]] = {
+    DENSE_ATTENTION: ("2.5.0", "2.5.1"),
     DROPOUT: ("2.15.0", ""),
     FLOAT_TOLERANCE: ("2.4.1", ""),
     ONE_HOT: ("", "2.11.0"),
@@ -63,8 +67,11 @@ BRANCHES: dict[str, tuple[str, str]] = {
 
 From the calls and comparisons in each release's `dropout`, `one_hot` and attention functions:
 dropout is one op on MPS; the pseudo-inverse makes its tolerances in float32, since MPS has no
-float64; `one_hot` does not check its indices; attention guards its softmax.
+float64; `one_hot` does not check its indices; attention guards its softmax, and leaves
+tensors that are not contiguous to the composite.
 """
+BRANCHES_BEFORE_MACOS_15: dict[str, tuple[str, str]] = {DENSE_ATTENTION: ("2.6.0", "2.11.0")}
+"""Likewise, where the release asks for the system. Executed with the releases' own code."""
 
 CPU_ONLY = ("mkldnn", "onednn", "_for_cpu", "xnnpack", "nnpack")
 """Parts of op names that exist for the CPU alone and so say nothing about MPS."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from scanner.capture.lowering import BRANCHES, FALLBACKS, HOLDABLE
+from scanner.capture.lowering import BRANCHES, BRANCHES_BEFORE_MACOS_15, FALLBACKS, HOLDABLE
 from scanner.capture.protocol import Profile
 from scanner.judge.interface import Knowledge
 from scanner.records import Target
@@ -23,10 +23,16 @@ def profile_for(target: Target, knowledge: Knowledge) -> Profile:
         for op in ops
         if knowledge.lookup(op, target.version).registered == function
     ]
-    taken = [name for name, span in BRANCHES.items() if _within(target.version, *span)]
+    branches = [*BRANCHES.items(), *(BRANCHES_BEFORE_MACOS_15.items() if _old(target) else ())]
+    taken = [name for name, span in branches if _within(target.version, *span)]
     holds = tuple(sorted(registered + taken))
     digest = hashlib.sha256("\n".join(holds).encode()).hexdigest()[:12]
     return Profile(id=digest, holds=holds, release=target.version)
+
+
+def _old(target: Target) -> bool:
+    """Whether the target says that its macOS is older than 15."""
+    return target.macos is not None and _release_key(target.macos) < (15,)
 
 
 def _within(version: str, first: str, last: str) -> bool:

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture.holds import held
-from scanner.capture.lowering import HOLDABLE, ONE_HOT
+from scanner.capture.lowering import DENSE_ATTENTION, HOLDABLE, ONE_HOT
 from scanner.capture.world import world
 from scanner.locate.interface import Subject
 
@@ -130,6 +130,24 @@ def test_attention_is_one_kernel_in_inference_only(capture):
     assert whole not in trained
     assert "aten::_safe_softmax" in trained
     assert not [op for op in trained if "_for_cpu" in op]
+
+
+@pytest.mark.parametrize("strided", [True, False])
+def test_attention_of_strided_tensors_is_composed_where_the_kernel_wants_dense_ones(
+    capture, strided
+):
+    def model(x):
+        q = x.transpose(1, 2) if strided else x
+        return F.scaled_dot_product_attention(q, q, q)
+
+    def build():
+        return Subject(model=model, args=(torch.ones(2, 3, 5, 8),))
+
+    whole = "aten::_scaled_dot_product_attention_math_for_mps"
+    assert whole in ops(capture(build, mode="infer"))
+    older = ops(capture(build, mode="infer", holds=HOLDABLE | {DENSE_ATTENTION}))
+    assert (whole in older) is not strided
+    assert ("aten::bmm" in older) is strided
 
 
 @pytest.mark.parametrize("unchecked", [True, False])

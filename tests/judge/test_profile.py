@@ -3,7 +3,13 @@ from __future__ import annotations
 import msgspec
 
 from opdb import query
-from scanner.capture.lowering import DROPOUT, FLOAT_TOLERANCE, ONE_HOT, SAFE_SOFTMAX
+from scanner.capture.lowering import (
+    DENSE_ATTENTION,
+    DROPOUT,
+    FLOAT_TOLERANCE,
+    ONE_HOT,
+    SAFE_SOFTMAX,
+)
 from scanner.judge.profile import profile_for, profiles_for
 from scanner.records import Target
 from tests.samples import KERNEL, RAISES, TORCH_29, Facts
@@ -28,6 +34,18 @@ def test_branches_follow_the_release() -> None:
     assert profile_for(torch("2.11.0"), facts).holds == (FLOAT_TOLERANCE, ONE_HOT, SAFE_SOFTMAX)
     assert profile_for(torch("2.12.0"), facts).holds == (FLOAT_TOLERANCE, SAFE_SOFTMAX)
     assert profile_for(torch("2.15.0"), facts).holds == (FLOAT_TOLERANCE, DROPOUT, SAFE_SOFTMAX)
+
+
+def test_some_branches_follow_the_system() -> None:
+    def holds(version: str, macos: str | None) -> tuple[str, ...]:
+        target = msgspec.structs.replace(torch(version), macos=macos)
+        return profile_for(target, Facts({})).holds
+
+    assert DENSE_ATTENTION in holds("2.5.1", None)
+    assert DENSE_ATTENTION in holds("2.9.1", "14.7")
+    assert DENSE_ATTENTION not in holds("2.9.1", "15.0")
+    assert DENSE_ATTENTION not in holds("2.9.1", None)
+    assert DENSE_ATTENTION not in holds("2.13.0", "14.7")
 
 
 def test_targets_that_dispatch_alike_share_one_capture() -> None:
