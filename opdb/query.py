@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from opdb import database, store
 from opdb.facts import OpFact, plain, qualified
+from opdb.simulated import Simulated, simulated
 from scanner.errors import UsageError
 
 __all__ = [
     "OpFact",
+    "Simulated",
     "export",
     "list_ops",
     "lookup",
@@ -20,6 +22,7 @@ __all__ = [
     "registered",
     "releases",
     "resolve_release",
+    "simulated",
     "suggest",
 ]
 

@@ -1,4 +1,7 @@
-"""`python -m opdb.build torch [--release V]… [--check]`: derives the data from published wheels."""
+"""`python -m opdb.build torch [--release V]… [--check]`: derives the data from published wheels.
+
+`python -m opdb.build torch-sim [--release V]… [--macos M]… [--check]`: executes prepared releases.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m opdb.build", description=__doc__)
-    parser.add_argument("framework", choices=["torch"])
+    parser.add_argument("framework", choices=["torch", "torch-sim"])
     parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
     parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
     parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
@@ -31,6 +34,12 @@ def _parser() -> argparse.ArgumentParser:
         "--cache", type=Path, default=download.cache(), help="where wheels are kept"
     )
     parser.add_argument("--jobs", type=int, default=2, help="wheels read at a time, 1.2 GB each")
+    parser.add_argument("--macos", action="append", metavar="M", help="torch-sim; repeatable")
+    parser.add_argument("--observations", type=Path, help="torch-sim: folder of kept sweeps")
+    parser.add_argument("--fresh", action="store_true", help="torch-sim: sweep again")
+    parser.add_argument(
+        "--as-is", action="store_true", help="torch-sim: fold kept sweeps, of any simulator"
+    )
     return parser
 
 
@@ -42,17 +51,36 @@ def _run(options: argparse.Namespace) -> int:
             f"not among the releases to derive: {', '.join(unknown)}",
             remedy="Add a new release to RELEASES in opdb/build/releases.py.",
         )
-    recorded = torch_data.recorded(options.data)
-    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
-    files = torch_data.merge(options.data, derived)
+    simulated = options.framework == "torch-sim"
+    files = _executed(options) if simulated else _derived(options, releases)
     if options.check:
         return _compare(options.data, files)
     options.data.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (options.data / name).write_text(content, "utf-8", newline="\n")
     return 0
+
+
+def _derived(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    recorded = torch_data.recorded(options.data)
+    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
+    return torch_data.merge(options.data, derived)
+
+
+def _executed(options: argparse.Namespace) -> dict[str, str]:
+    from opdb.build.execution import build
+
+    folder = options.observations or build.default_folder()
+    how = {"fresh": options.fresh, "as_is": options.as_is}
+    chosen = build.environments(options.release or (), options.macos or ())
+    seen = [(each, build.observed(each, folder, _say, **how)) for each in chosen]
+    return build.tables_of(options.data, seen)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
 
 
 def _compare(folder: Path, files: dict[str, str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from opdb.facts import OpFact
+from opdb.simulated import Simulated
 
 __all__ = ["Knowledge", "OpFact"]
 
@@ -14,3 +15,8 @@ class Knowledge(Protocol):
 
     def lookup(self, op: str, release: str, key: str = "MPS") -> OpFact:
         """What `release` does with `op` under a dispatch key; `unknown` when it has no such op."""
+
+    def simulated(
+        self, op: str, dtype: str, release: str, macos: str | None = None, layout: str = "any"
+    ) -> Simulated | None:
+        """What was seen when `release` was executed with such a call; None where it was not."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from scanner.backends.mps_facts import FALLBACK_VARIABLE
+from scanner.judge.execution import with_execution
 from scanner.judge.interface import Knowledge, OpFact
 from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 
@@ -97,7 +98,8 @@ def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
     for handler in _HANDLERS:
         if (verdict := handler(call, target, knowledge)) is not None:
             return verdict
-    return _from_fact(call, target, knowledge)
+    verdict = _from_fact(call, target, knowledge)
+    return with_execution(verdict, call, target, knowledge)
 
 
 def _kept_on_host(call: OpCall, target: Target, _: Knowledge) -> Verdict | None:
