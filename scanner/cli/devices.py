@@ -154,10 +154,10 @@ def batch_sizes(text: str | None) -> tuple[int, ...]:
 
 
 def store_path() -> Path:
-    """The file of measurements, made with its directory when there is none."""
+    """The file of measurements in the user's data directory."""
     from platformdirs import user_data_path
 
-    return user_data_path("opscan", ensure_exists=True) / "measurements.sqlite"
+    return user_data_path("opscan") / "measurements.sqlite"
 
 
 def kept(*, fresh: bool) -> Keeping:
