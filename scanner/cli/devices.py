@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from scanner.backends.interface import DeviceFacts
@@ -26,6 +26,7 @@ __all__ = [
     "choose_device",
     "choose_whole",
     "claim_repro",
+    "require_device",
     "require_simulated",
     "simulated_target",
     "store_path",
@@ -100,11 +101,7 @@ def choose_autocast(text: str | None, device: str | None) -> tuple[str, ...]:
             f"--autocast {text}: the simulator runs the model's own dtypes only",
             remedy="Leave one of them out.",
         )
-    if device is None:
-        raise UsageError(
-            f"--autocast {text} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or cpu.",
-        )
+    require_device((f"--autocast {text}",), device)
     return dtypes
 
 
@@ -112,12 +109,18 @@ def claim_repro(folder: Path | None, device: str | None) -> None:
     """See before a scan that `--repro` can be done; raises `UsageError`."""
     if folder is None:
         return
-    if device is None:
-        raise UsageError(
-            f"--repro {folder} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or drill:nan=aten::exp.",
-        )
+    require_device((f"--repro {folder}",), device)
     claim_folder(folder)
+
+
+def require_device(flags: Iterable[str], device: str | None) -> None:
+    """Refuse flags about runs where nothing is run; raises `UsageError`."""
+    for flag in flags:
+        if device is None:
+            raise UsageError(
+                f"{flag} needs a device, and nothing is run here",
+                remedy="Name one, as --device mps, cuda or cpu.",
+            )
 
 
 def choose_whole(steps: int | None, batch: str | None, device: str | None) -> tuple[int, ...]:
@@ -131,11 +134,7 @@ def choose_whole(steps: int | None, batch: str | None, device: str | None) -> tu
             f"{flag} needs a real device: the simulator runs single ops only",
             remedy="Leave one of them out.",
         )
-    if device is None:
-        raise UsageError(
-            f"{flag} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or cpu.",
-        )
+    require_device((flag,), device)
     return sizes
 
 

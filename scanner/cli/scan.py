@@ -126,6 +126,7 @@ def _plan(
         choose_whole,
         claim_repro,
         kept,
+        require_device,
         require_simulated,
         simulated_target,
     )
@@ -149,6 +150,7 @@ def _plan(
     device, device_target = choose_device(spec, host, targets)
     if device == SIMULATOR:
         require_simulated(targets, timing=how["timing"])
+    require_device((f"--{name}" for name, given in how.items() if given), device)
     autocast = choose_autocast(more["autocast"], device)
     batches = choose_whole(more["steps"], more["batch"], device)
     claim_repro(more["repro"], device)

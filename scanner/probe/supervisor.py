@@ -67,7 +67,8 @@ def probe(
     """
     check_device_spec(device)
     watch = observer or Observer()
-    launch, limits = launch or Launch(), limits or Limits()
+    launch = launch or Launch()
+    limits = limits or launch.limits(device)
     plan = make_plan(calls)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opscan-probe-")))

@@ -15,6 +15,7 @@ from scanner.cli.devices import (
     choose_autocast,
     choose_device,
     choose_whole,
+    require_device,
     simulated_target,
 )
 from scanner.errors import UsageError
@@ -90,6 +91,13 @@ def test_the_simulator_runs_no_whole_steps() -> None:
     with pytest.raises(UsageError, match="single ops only"):
         choose_whole(2, None, "metal-sim")
     assert choose_whole(2, "8", "cuda") == (8,)
+
+
+def test_flags_about_runs_need_a_device() -> None:
+    require_device(["--timing"], "cpu")
+    require_device([], None)
+    with pytest.raises(UsageError, match="--timing needs a device"):
+        require_device(["--timing"], None)
 
 
 def test_batch_sizes_rise_and_stand_once() -> None:
