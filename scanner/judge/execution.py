@@ -52,7 +52,7 @@ def _raising(verdict: Verdict, seen: Simulated, target: Target) -> Verdict:
         return msgspec.structs.replace(
             verdict, status="fallback", evidence="inferred", reason=reason, fixed_in=seen.fixed_in
         )
-    useless = "" if served else f"; {FALLBACK_VARIABLE}=1 does not help: a kernel is registered"
+    useless = "" if served else f"; {FALLBACK_VARIABLE}=1 does not help: it replaces only missing kernels"
     return msgspec.structs.replace(
         verdict,
         status="unsupported",
