@@ -57,7 +57,7 @@ def _line(name: str, rows: list[Observation]) -> str:
     agree = sum(value in AGREES for value in values)
     differ = sum(value in {"differs", "metadata"} for value in values)
     cells = [name, f"{len(rows):,}", *(f"{outcomes[each]:,}" for each in OUTCOMES)]
-    cells += [str(sum(row.path == "unknown" for row in rows)), f"{executed:.1%}"]
+    cells += [str(sum(row.path == "unknown" for row in rows)), f"{executed:.2%}"]
     cells += [f"{agree:,}", str(values.count("random")), str(differ)]
     return "| " + " | ".join(cells) + " |"
 

@@ -15,6 +15,7 @@ __all__ = ["seen_of", "with_execution"]
 _RUNS = frozenset({"native", "composite"})
 _CATCH_ALL = "is not currently implemented for the MPS device"
 """In the text of what is raised where no kernel is registered: the variable replaces that one."""
+_USELESS = f"; {FALLBACK_VARIABLE}=1 does not help: it replaces only missing kernels"
 _LEAST = 2
 """Calls that must all raise before something is said about others."""
 
@@ -52,7 +53,7 @@ def _raising(verdict: Verdict, seen: Simulated, target: Target) -> Verdict:
         return msgspec.structs.replace(
             verdict, status="fallback", evidence="inferred", reason=reason, fixed_in=seen.fixed_in
         )
-    useless = "" if served else f"; {FALLBACK_VARIABLE}=1 does not help: it replaces only missing kernels"
+    useless = "" if served else _USELESS
     return msgspec.structs.replace(
         verdict,
         status="unsupported",
