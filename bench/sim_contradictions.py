@@ -54,6 +54,7 @@ REASONS = (
     (r"float64|Double", "it makes a float64 tensor, which no GPU of Apple has"),
     (r"divisible", "the samples' sizes: it takes only sizes that divide evenly"),
     (r"LAPACK", "it copies to the CPU and calls LAPACK there"),
+    (r"not implemented for '", "it checks the dtype"),
     (r"(?i)\b(d?types?|float|floating|int|integer|long|bool|complex)\b", "it checks the dtype"),
 )
 

@@ -15,6 +15,8 @@ __all__ = ["ANY", "OUTCOMES", "Executed", "Simulated", "dtypes", "simulated"]
 OUTCOMES = ("native-shader", "native-graph", "fallback", "raises", "mixed", "unknown")
 ANY = "any"
 """The layout of a fact about calls as PyTorch samples them, and of all that have no own."""
+_OF_VALUES = ("LinAlgError", "OutOfMemoryError")
+"""Exceptions about what tensors hold, not what they are."""
 _TYPES = re.compile(r"\b(d?types?|float|floating|int|integer|integral|long|bool|complex)\b", re.I)
 _RUNS = frozenset({"native-shader", "native-graph", "fallback"})
 
@@ -147,7 +149,7 @@ def _fact(line: _Line, place: int, lines: list[_Line], names: list[str]) -> Simu
 
 
 def _by_dtype(fact: Simulated, others: list[_Line]) -> bool:
-    if fact.outcome != "raises":
+    if fact.outcome != "raises" or fact.detail.startswith(_OF_VALUES):
         return False
     if any(line.outcome in _RUNS for line in others):
         return True

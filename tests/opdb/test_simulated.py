@@ -27,6 +27,8 @@ SIMULATED = [
     "abs\tfloat32\tany\tnative-shader\t3\t0\t1..2\t-\t2.0.0@14.5..",
     "cat\tbool\tany\traises\t3\t-\t-\tE: size N\t2.0.0@14.5..",
     "cat\tfloat32\tany\traises\t3\t-\t-\tE: size N\t2.0.0@14.5..",
+    "lu\tbool\tany\traises\t3\t-\t-\tLinAlgError: singular\t2.0.0@14.5..",
+    "lu\tfloat32\tany\tnative-graph\t3\t0\t1\t-\t2.0.0@14.5..",
     "mm\tbool\tany\traises\t3\t-\t-\tE: size N\t2.0.0@14.5..",
     "mm\tfloat32\tany\tmixed\t4\t0\t1\tnative-shader:3,raises:1; E: size N\t2.0.0@14.5..",
     "mm\tint64\tany\traises\t3\t-\t-\tE: only floating types\t2.0.0@14.5..",
@@ -97,6 +99,7 @@ def test_the_cure_is_the_first_release_from_which_on_all_run(facts: Executed) ->
         ("abs", "bool", True),  # float32 runs
         ("abs", "float32", False),  # it runs itself
         ("cat", "bool", False),  # all raise
+        ("lu", "bool", False),  # the values are the reason
         ("mm", "bool", False),  # float32 raises too, sometimes: perhaps it is the size
         ("mm", "int64", True),  # the text says that it is the type
     ],
@@ -133,7 +136,7 @@ def test_a_folder_without_simulations_says_nothing(tmp_path: Path) -> None:
         (3, "abs\tbool\tany\tunknown\t1\t?\t-\tx\t2.0.0@14.5", "is not a range"),
         (3, "abs\tbool\tany\tunknown\t1\t-\t-\tx\t2.0.0@15.5", "unknown release '2.0.0@15.5'"),
         (3, "abs\tbool\tany\tnative-shader\t3\t0\t1\t-\t2.1.0@14.5..", "two facts about abs"),
-        (12, "abs\tbool\tany\tunknown\t1\t-\t-\tx\t2.0.0@14.5", "not in ascending order"),
+        (14, "abs\tbool\tany\tunknown\t1\t-\t-\tx\t2.0.0@14.5", "not in ascending order"),
     ],
 )
 def test_damage_is_named_with_its_line(tmp_path: Path, line: int, text: str, what: str) -> None:

@@ -74,7 +74,7 @@ def observed(
     """The observations of every dtype: kept ones of the same simulator, or a sweep's.
 
     `fresh` sweeps in any case; `as_is` takes what is kept, whatever simulator it is of, and
-    nothing else. Raises DataError when a sweep fails.
+    nothing else. Raises DataError when a sweep fails or nothing is kept.
     """
     home = folder / environment.name
     kept = {dtype: home / f"{dtype}.jsonl" for dtype in DTYPES}
@@ -83,7 +83,10 @@ def observed(
         if missing:
             say(f"sweeping {environment.name}: {', '.join(missing)}")
             _sweep(environment, missing, home)
-    return [read(path) for path in kept.values() if path.exists()]
+    found = [read(path) for path in kept.values() if path.exists()]
+    if not found:
+        raise DataError(f"{home}: no sweep is kept there", remedy="Leave out --as-is to make one.")
+    return found
 
 
 def tables_of(

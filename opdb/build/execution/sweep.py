@@ -10,12 +10,20 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_leaves
 
+from opdb.build.execution.arguments import (
+    WIDE,
+    by_name,
+    copied,
+    main_of,
+    names_of,
+    send_to_device,
+    upload_all,
+)
 from opdb.build.execution.layouts import RESHAPED, relaid
 from opdb.build.execution.observation import Observation
 from opdb.build.execution.values import compared, flat, in_double, tupled
-from opdb.operands import main_operand
 from scanner.backends.sim_calls import named
 from scanner.probe.opinfo import entries
 from scanner.sim import trace
@@ -23,7 +31,6 @@ from scanner.sim.call import Call, SimTensor
 from scanner.sim.entry import ArgumentError
 from scanner.sim.machine.faults import Fault
 from scanner.sim.session import Session
-from scanner.sim.values import from_torch
 
 __all__ = ["RAN", "observe"]
 
@@ -35,7 +42,6 @@ _PLUMBING = frozenset(
     }
 )  # fmt: skip
 RAN = ("native-shader", "native-graph", "fallback")
-_WIDE = {torch.float64, torch.complex128}
 _LONGEST = 300
 
 
@@ -102,13 +108,13 @@ class _Sweep(TorchDispatchMode):
     ) -> Any:
         """Runs the call; its result is the CPU's."""
         kwargs = kwargs or {}
-        op, name = _names(function)
+        op, name = names_of(function)
         if function.namespace != "aten" or op in self._seen or name in _PLUMBING:
             return function(*args, **kwargs)
         self._seen.add(op)
         if self._session.schema(op) is None:
             return function(*args, **kwargs)
-        before = _copied((args, kwargs))
+        before = copied((args, kwargs))
         expected, row = self._both(function, args, kwargs, "sampled")
         self._rows.append(row)
         key = (op, row.dtype)
@@ -118,12 +124,12 @@ class _Sweep(TorchDispatchMode):
         return expected
 
     def _in_layouts(self, function: Any, before: Any) -> Iterator[Observation]:
-        given = _by_name(function, *before)
-        main = _main(given)
+        given = by_name(function, *before)
+        main = main_of(given)
         if main is None:
             return
         # An internal operator trusts its caller with shapes, and may crash: `_chunk_cat` does.
-        internal = _names(function)[1].startswith("_")
+        internal = names_of(function)[1].startswith("_")
         layouts = [each for each in self._layouts if not (internal and each in RESHAPED)]
         for layout in layouts:
             changed = relaid(before, main, layout)
@@ -137,15 +143,15 @@ class _Sweep(TorchDispatchMode):
 
     def _both(self, function: Any, args: Any, kwargs: Any, layout: str) -> tuple[Any, Observation]:
         """The CPU's result, and what the release did with the same arguments."""
-        op, _ = _names(function)
+        op, _ = names_of(function)
         given = named(op, self._session.schema(op), args, dict(kwargs))
-        _send_to_device(function, given)
-        theirs = _by_name(function, args, kwargs)
+        send_to_device(function, given)
+        theirs = by_name(function, args, kwargs)
         try:
-            uploaded, lost = _uploaded(self._session, given), ""
+            uploaded, lost = upload_all(self._session, given), ""
         except Fault as error:
             uploaded, lost = {}, error.reason
-        before = _copied((args, kwargs)) if layout == "sampled" else None
+        before = copied((args, kwargs)) if layout == "sampled" else None
         expected = function(*args, **kwargs)
         call = Call("unknown", "unknown", message=lost) if lost else self._called(op, uploaded)
         value = ""
@@ -162,7 +168,7 @@ class _Sweep(TorchDispatchMode):
     def _row(
         self, op: str, call: Call, layout: str, given: dict[str, Any], expected: Any, value: str
     ) -> Observation:
-        main = _main(given)
+        main = main_of(given)
         tensors = [leaf for leaf in tree_leaves((given, expected)) if isinstance(leaf, Tensor)]
         shown = main if main is not None else next(iter(flat(tupled(expected))), None)
         asked = {leaf for leaf in tree_leaves(given) if isinstance(leaf, torch.dtype)}
@@ -177,7 +183,7 @@ class _Sweep(TorchDispatchMode):
             path=call.path,
             layout=layout,
             empty=bool(tensors) and not any(tensor.numel() for tensor in tensors),
-            wide=bool(_WIDE & asked),
+            wide=bool(WIDE & asked),
             error=call.error,
             message=call.message[:_LONGEST],
             fallbacks=tuple(
@@ -208,56 +214,8 @@ class _Sweep(TorchDispatchMode):
             if host.layout == torch.strided
         ]
         wide = in_double(function, *before)
-        return compared(_names(function)[1], before[0], pairs, wide)
+        return compared(names_of(function)[1], before[0], pairs, wide)
 
     def _content(self, tensor: SimTensor) -> Tensor:
         found: Tensor = self._session.download(tensor).torch().resolve_conj().resolve_neg()
         return found
-
-
-def _names(function: Any) -> tuple[str, str]:
-    """`aten::add.Tensor` and `add`."""
-    schema = function._schema
-    op = schema.name + (f".{schema.overload_name}" if schema.overload_name else "")
-    return op, schema.name.split("::")[1]
-
-
-def _by_name(function: Any, args: Any, kwargs: Any) -> dict[str, Any]:
-    names = (argument.name for argument in function._schema.arguments)
-    return dict(zip(names, args, strict=False)) | dict(kwargs)
-
-
-def _main(given: dict[str, Any]) -> Tensor | None:
-    found: dict[str, Tensor] = {}
-    for name, value in given.items():
-        if isinstance(value, Tensor):
-            found[name] = value
-        elif isinstance(value, list | tuple):
-            found |= {f"{name}[{i}]": v for i, v in enumerate(value) if isinstance(v, Tensor)}
-    place = main_operand(list(found))
-    return None if place is None else list(found.values())[place]
-
-
-def _copied(values: Any) -> Any:
-    return tree_map(lambda value: value.clone() if isinstance(value, Tensor) else value, values)
-
-
-def _send_to_device(function: Any, given: dict[str, Any]) -> None:
-    if any(argument.name == "device" for argument in function._schema.arguments):
-        given["device"] = "mps"
-    given.pop("pin_memory", None)
-
-
-def _uploaded(session: Session, given: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with their tensors on the device; one tensor stays one."""
-    known: dict[int, SimTensor] = {}
-
-    def upload(value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        if id(value) not in known:
-            scalar = value.dtype in _WIDE and value.dim() == 0
-            known[id(value)] = session.upload(from_torch(value, "cpu" if scalar else "mps"))
-        return known[id(value)]
-
-    return {name: tree_map(upload, value) for name, value in given.items()}

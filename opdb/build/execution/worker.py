@@ -37,7 +37,7 @@ def main() -> int:
     try:
         _sweep(options)
     except OpscanError as error:
-        print(f"{error}", file=sys.stderr)  # noqa: T201
+        print(error.message, file=sys.stderr)  # noqa: T201
         return 2
     return 0
 

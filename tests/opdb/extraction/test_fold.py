@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opdb.build.__main__ import main
 from opdb.build.execution.build import DTYPES, environments, observed, tables_of
 from opdb.build.execution.build import Environment as Env
 from opdb.build.execution.fold import fold, normalised
@@ -145,6 +146,25 @@ def test_kept_sweeps_are_read_as_they_are(tmp_path: Any) -> None:
     write(tmp_path / "2.9.1@26.2" / "int64.jsonl", HEADER, [seen()])
     found = observed(Env("2.9.1", "26.2"), tmp_path, pytest.fail, as_is=True)
     assert found == [(HEADER, [seen()])]
+
+
+def test_nothing_kept_is_an_error(tmp_path: Any) -> None:
+    with pytest.raises(DataError, match="no sweep is kept"):
+        observed(Env("2.9.1", "26.2"), tmp_path, pytest.fail, as_is=True)
+
+
+def test_check_compares_one_release_and_leaves_others(
+    tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, kept = tmp_path / "data", tmp_path / "kept"
+    write(kept / "2.9.1@26.2" / "int64.jsonl", HEADER, [seen()])
+    asked = ["torch-sim", "--release", "2.9.1", "--as-is", "--observations", str(kept)]
+    asked += ["--data", str(data)]
+    assert main(asked) == 0
+    assert main([*asked, "--check"]) == 0
+    write(kept / "2.9.1@26.2" / "int64.jsonl", HEADER, [raising()])
+    assert main([*asked, "--check"]) == 1
+    assert "simulated.tsv: differs from what was executed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
