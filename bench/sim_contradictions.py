@@ -55,7 +55,10 @@ REASONS = (
     (r"divisible", "the samples' sizes: it takes only sizes that divide evenly"),
     (r"LAPACK", "it copies to the CPU and calls LAPACK there"),
     (r"not implemented for '", "it checks the dtype"),
-    (r"(?i)\b(d?types?|float|floating|int|integer|long|bool|complex)\b", "it checks the dtype"),
+    (
+        r"(?i)\b(d?types?|float\d*|floating|int\d*|integer|long|bool|complex\d*)\b",
+        "it checks the dtype",
+    ),
 )
 
 

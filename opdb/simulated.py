@@ -17,7 +17,9 @@ ANY = "any"
 """The layout of a fact about calls as PyTorch samples them, and of all that have no own."""
 _OF_VALUES = ("LinAlgError", "OutOfMemoryError")
 """Exceptions about what tensors hold, not what they are."""
-_TYPES = re.compile(r"\b(d?types?|float|floating|int|integer|integral|long|bool|complex)\b", re.I)
+_TYPES = re.compile(
+    r"\b(d?types?|float\d*|floating|int\d*|integer|integral|long|bool|complex\d*)\b", re.I
+)
 _RUNS = frozenset({"native-shader", "native-graph", "fallback"})
 
 
