@@ -24,6 +24,7 @@ __all__ = [
     "batch_sizes",
     "choose_autocast",
     "choose_device",
+    "choose_ulp",
     "choose_whole",
     "claim_repro",
     "require_device",
@@ -103,6 +104,21 @@ def choose_autocast(text: str | None, device: str | None) -> tuple[str, ...]:
         )
     require_device((f"--autocast {text}",), device)
     return dtypes
+
+
+def choose_ulp(ulp: str, device: str | None) -> dict[str, str]:
+    """The option of `--ulp` for the runner, none for `nearest`, which is what is always run.
+
+    Raises `UsageError` for `worst` anywhere but in the simulator.
+    """
+    if ulp == "nearest":
+        return {}
+    if device != SIMULATOR:
+        raise UsageError(
+            f"--ulp {ulp}: only the simulator can choose how approximate functions err",
+            remedy="Add --device metal-sim, or leave it out.",
+        )
+    return {"ulp": ulp}
 
 
 def claim_repro(folder: Path | None, device: str | None) -> None:

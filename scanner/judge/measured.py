@@ -162,9 +162,11 @@ def _replaced(
 def _agreement(measurement: Measurement, evidence: Evidence) -> str:
     if evidence == "measured":
         return f"agrees with the CPU on {measurement.device}"
+    ends = ", approximate functions at the ends of their allowed error too"
+    more = ends if "ulp" in measurement.detail else ""
     if measurement.detail.get("evidence") == "simulated-graph":
-        return "agrees with the CPU, MPSGraph interpreted: Apple's own rounding is not known"
-    return "agrees with the CPU, the release's own code simulated"
+        return f"agrees with the CPU, MPSGraph interpreted: Apple's own rounding is not known{more}"
+    return f"agrees with the CPU, the release's own code simulated{more}"
 
 
 def _news(

@@ -14,6 +14,7 @@ from scanner.cli.devices import (
     batch_sizes,
     choose_autocast,
     choose_device,
+    choose_ulp,
     choose_whole,
     require_device,
     simulated_target,
@@ -98,6 +99,13 @@ def test_flags_about_runs_need_a_device() -> None:
     require_device([], None)
     with pytest.raises(UsageError, match="--timing needs a device"):
         require_device(["--timing"], None)
+
+
+def test_only_the_simulator_chooses_how_approximate_functions_err() -> None:
+    assert choose_ulp("nearest", "mps") == choose_ulp("nearest", "metal-sim") == {}
+    assert choose_ulp("worst", "metal-sim") == {"ulp": "worst"}
+    with pytest.raises(UsageError, match="only the simulator"):
+        choose_ulp("worst", "mps")
 
 
 def test_batch_sizes_rise_and_stand_once() -> None:
