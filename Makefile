@@ -28,6 +28,7 @@ types: $(STAMP)
 readme: $(STAMP)
 	$(BIN)/python bench/readme.py --check
 	$(BIN)/python bench/rule_docs.py --check
+	$(BIN)/python bench/sim_contradictions.py --check
 
 check: lint types readme test
 

@@ -34,6 +34,7 @@ from scanner.records import OpCall
 
 DEVICE = "drill:abort=aten::mm,nan=aten::exp,exit=aten::_softmax,fallback=aten::tanh"
 RUNS = re.compile(r" \(\d+ of \d+ runs\)")
+TIMES = re.compile(r"[\d.,]+ (?:ns|µs|ms|s)\b")
 
 
 def main() -> int:
@@ -154,13 +155,15 @@ def _compare(quiet: dict[str, Outcome], disturbed: dict[str, Outcome]) -> int:
 
 
 def _essence(outcome: Outcome | None) -> Any:
-    """All but how long it took, and how often a worker had to die for it to be known."""
+    """All but what was timed, and how often a worker had to die for it to be known."""
     if outcome is None:
         return None
     death = outcome.death and (outcome.death.kind, outcome.death.what, outcome.death.alone)
-    plain = msgspec.structs.replace(
-        outcome, seconds=0.0, death=None, reason=RUNS.sub("", outcome.reason)
-    )
+    reason = TIMES.sub("", RUNS.sub("", outcome.reason))
+    detail = dict(outcome.detail)
+    if cost := detail.get("fallback_cost"):
+        detail["fallback_cost"] = {key: cost[key] for key in ("bytes_out", "bytes_back")}
+    plain = msgspec.structs.replace(outcome, seconds=0.0, death=None, reason=reason, detail=detail)
     return msgspec.to_builtins(plain), death
 
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from opdb import intervals, store, tables
+from opdb import check_execution, intervals, store, tables
 from scanner.errors import DataError
 
 __all__ = ["problems", "report"]
@@ -31,7 +31,8 @@ def report(folder: Path | None = None) -> str:
             "\n".join(["the data files are damaged:", *found]),
             remedy="Reinstall opscan-metal, or rebuild the data with `python -m opdb.build torch`.",
         )
-    counted = ((t, sum(1 for _ in tables.lines(chosen / t.file, t))) for t in tables.TABLES)
+    there = [t for t in (*tables.TABLES, *tables.EXECUTION) if (chosen / t.file).exists()]
+    counted = ((t, sum(1 for _ in tables.lines(chosen / t.file, t))) for t in there)
     return "".join(f"{chosen / table.file}: {count} facts, sound\n" for table, count in counted)
 
 
@@ -43,6 +44,7 @@ def problems(folder: Path) -> list[str]:
         counts: Counter[tuple[str, str]] = Counter()
         for table in tables.TABLES[1:]:
             found += _table(folder, table, known, counts)
+        found += check_execution.problems(folder, known)
     except DataError as error:
         return [error.message]
     return found or list(_counts(folder, known, counts))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from opdb import database, store
 from opdb.facts import OpFact, plain, qualified
+from opdb.simulated import Simulated, simulated
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OpFact",
+    "Simulated",
     "export",
     "issues",
     "list_ops",
@@ -26,6 +28,7 @@ __all__ = [
     "registered",
     "releases",
     "resolve_release",
+    "simulated",
     "suggest",
 ]
 

@@ -20,7 +20,7 @@ class Span(NamedTuple):
     values: tuple[str, ...]
     """Columns between the op and the releases."""
     ranges: tuple[tuple[int, int], ...]
-    """Places in the list of releases, both ends included."""
+    """Places in the list of releases or environments, both ends included."""
 
     def holds(self, place: int) -> bool:
         """Whether it holds in the release at a place."""
@@ -49,6 +49,27 @@ class Store:
     def places(self) -> dict[str, int]:
         """Release → its place in `releases`."""
         return intervals.positions(self.releases)
+
+    @cached_property
+    def simulations(self) -> dict[str, tuple[str, ...]]:
+        """`release@macOS` → (GPU, digest, reference, samples, counts), in file order.
+
+        Empty where nothing was simulated.
+        """
+        table = tables.SIMULATIONS
+        path = self.folder / table.file
+        if not path.exists():
+            return {}
+        return {f"{f[0]}@{f[1]}": tuple(f[2:]) for _, f in tables.lines(path, table)}
+
+    @cached_property
+    def environments(self) -> dict[str, int]:
+        """`release@macOS` → its place in `simulations`."""
+        return intervals.positions(tuple(self.simulations))
+
+    def places_of(self, table: tables.Table) -> dict[str, int]:
+        """What the ranges of a table's last column run over."""
+        return self.environments if table is tables.SIMULATED else self.places
 
     def find(self, table: tables.Table, op: str) -> list[Span]:
         """Facts about one op. Looks only at its own lines, so that a single question is fast."""
@@ -79,7 +100,7 @@ class Store:
         if len(fields) != len(table.columns) or not all(fields):
             raise tables.corrupt(path, number, f"expected {len(table.columns)} columns")
         try:
-            ranges = intervals.decode(fields[-1], self.places)
+            ranges = intervals.decode(fields[-1], self.places_of(table))
         except ValueError as error:
             raise tables.corrupt(path, number, str(error)) from None
         return Span(fields[0], tuple(fields[1:-1]), tuple(ranges))

@@ -1,7 +1,8 @@
 """The data files: tab-separated text, one fact a line, sorted, over ordered releases.
 
 The first line names the table and its schema number, the second the columns. `releases.tsv` has a
-release a line; in the other tables the last column is a set of releases (`opdb.intervals`).
+release a line, `simulations.tsv` a release on a macOS; in the other tables the last column is a set
+of these (`opdb.intervals`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ from typing import NamedTuple
 from scanner.errors import DataError
 
 __all__ = [
+    "EXECUTION",
     "GROUPS",
     "MPS",
     "OPINFO",
     "OPS",
     "RELEASES",
     "SCHEMA",
+    "SIMULATED",
+    "SIMULATIONS",
     "TABLES",
     "UPSTREAM",
     "Table",
@@ -75,6 +79,22 @@ OPINFO = Table(
     "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "releases"), 4
 )
 """What an OpInfo entry reaches: `opdb.build.opinfo.Reached`."""
+SIMULATIONS = Table(
+    "simulations", ("release", "macos", "gpu", "simulator", "reference", "samples", "counts"), 2
+)
+"""Environments that were simulated: `simulator` is the digest of its sources, `reference` the torch
+on the CPU, `samples` how many of each OpInfo entry, `counts` is `calls=9000,unknown=3`."""
+
+SIMULATED = Table(
+    "simulated",
+    ("op", "dtype", "layout", "outcome", "calls", "waits", "launches", "detail", "environments"),
+    3,
+)
+"""What calls did there (`opdb.simulated.Simulated`). `environments` are ranges over the lines of
+`simulations.tsv`, as `2.9.1@26.2..`; what lies between two of them was not simulated."""
+
+EXECUTION = (SIMULATIONS, SIMULATED)
+"""Tables that no wheel's registrations are read for."""
 
 TABLES = (RELEASES, MPS, OPS, GROUPS)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from opdb.facts import OpFact
 from opdb.issues.match import Match
+from opdb.simulated import Simulated
 from scanner.records import Capture, Location, OpCall, OpGraph, Target, TensorSpec, Unseen
 
 TORCH_29 = Target(framework="torch", version="2.9.1")
@@ -55,14 +56,19 @@ def partial(what: str, reason: str) -> Capture:
 class Facts:
     """A database of the given ops: (op, release) or op → fields of its fact.
 
-    Ops that are not given are unknown; keys other than MPS are looked up as `op@key`.
+    Ops that are not given are unknown; keys other than MPS are looked up as `op@key`. `executed`
+    are (op, dtype) or (op, dtype, layout) → fields of what was simulated, in any release.
     """
 
     def __init__(
-        self, facts: Mapping[Any, Mapping[str, Any]], matches: Mapping[str, Sequence[Match]] = {}
+        self,
+        facts: Mapping[Any, Mapping[str, Any]],
+        matches: Mapping[str, Sequence[Match]] | None = None,
+        executed: Mapping[tuple[str, ...], Mapping[str, Any]] | None = None,
     ) -> None:
         self._facts = facts
-        self._matches = matches
+        self._matches = matches or {}
+        self._executed = executed or {}
 
     def issues(self, call: OpCall, target: Target) -> tuple[Match, ...]:
         return tuple(self._matches.get(call.op, ()))
@@ -74,6 +80,16 @@ class Facts:
         if known is not None:
             given = {"evidence": "database", "reason": "the reason", **known}
         return OpFact(op=op, version=release, exists=known is not None, key=key, **given)
+
+    def simulated(
+        self, op: str, dtype: str, release: str, macos: str | None = None, layout: str = "any"
+    ) -> Simulated | None:
+        known = self._executed.get((op, dtype, layout), self._executed.get((op, dtype)))
+        if known is None:
+            return None
+        given: dict[str, Any] = {"calls": 3, "waits": "-", "launches": "-", "detail": "", **known}
+        where = {"release": release, "macos": macos or "26.2", "layout": layout}
+        return Simulated(op=op, dtype=dtype, **where, **given)
 
 
 KERNEL = {"status": "native", "registered": "kernel", "reason": "an MPS kernel is registered"}

@@ -1,6 +1,8 @@
 """`python -m opdb.build torch|upstream [--release V]… [--check]`: derives data from wheels.
 
 `python -m opdb.build opinfo [--check]`: from the installed torch.
+
+`python -m opdb.build torch-sim [--release V]… [--macos M]… [--check]`: executes prepared releases.
 """
 
 from __future__ import annotations
@@ -35,6 +37,12 @@ def _parser() -> argparse.ArgumentParser:
         "--cache", type=Path, default=download.cache(), help="where wheels are kept"
     )
     parser.add_argument("--jobs", type=int, default=2, help="wheels read at a time, 1.2 GB each")
+    parser.add_argument("--macos", action="append", metavar="M", help="torch-sim; repeatable")
+    parser.add_argument("--observations", type=Path, help="torch-sim: folder of kept sweeps")
+    parser.add_argument("--fresh", action="store_true", help="torch-sim: sweep again")
+    parser.add_argument(
+        "--as-is", action="store_true", help="torch-sim: fold kept sweeps, of any simulator"
+    )
     return parser
 
 
@@ -46,22 +54,27 @@ def _run(options: argparse.Namespace) -> int:
             f"not among the releases to derive: {', '.join(unknown)}",
             remedy="Add a new release to RELEASES in opdb/build/releases.py.",
         )
-    files = _BUILDERS[options.framework](options, releases)
+    build, source = _BUILDERS[options.framework]
+    files = build(options, releases)
     if options.check:
-        return _compare(options.data, files)
+        return _compare(options.data, files, source)
     options.data.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (options.data / name).write_text(content, "utf-8", newline="\n")
     return 0
 
 
+def _derived(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    recorded = torch_data.recorded(options.data)
+    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
+    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
+    return torch_data.merge(options.data, derived)
+
+
 def _upstream(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     recorded = torch_data.recorded(options.data)
     return {tables.UPSTREAM.file: upstream.derive(releases, options.cache, recorded)}
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
 
 
 def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
@@ -71,23 +84,36 @@ def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     return {tables.OPINFO.file: opinfo.table(_say)}
 
 
-def _torch(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
-    recorded = torch_data.recorded(options.data)
-    jobs = [(release, options.cache, recorded.get(release)) for release in releases]
-    with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-        derived = pool.map(torch_data.derive_release, jobs, chunksize=1)
-    return torch_data.merge(options.data, derived)
+def _executed(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    del releases  # only what is prepared can be executed
+    from opdb.build.execution import build
+
+    folder = options.observations or build.default_folder()
+    how = {"fresh": options.fresh, "as_is": options.as_is}
+    chosen = build.environments(options.release or (), options.macos or ())
+    seen = [(each, build.observed(each, folder, _say, **how)) for each in chosen]
+    return build.tables_of(options.data, seen)
 
 
-_BUILDERS = {"torch": _torch, "upstream": _upstream, "opinfo": _opinfo}
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
 
 
-def _compare(folder: Path, files: dict[str, str]) -> int:
+_BUILDERS = {
+    "torch": (_derived, "the wheels say"),
+    "upstream": (_upstream, "the wheels say"),
+    "opinfo": (_opinfo, "the installed torch reaches"),
+    "torch-sim": (_executed, "was executed"),
+}
+"""Framework or kind → what derives its files, and what they are held against."""
+
+
+def _compare(folder: Path, files: dict[str, str], said: str) -> int:
     wrong = [
         name for name, content in files.items() if torch_data.current(folder / name) != content
     ]
     for name in wrong:
-        print(f"{folder / name}: differs from what the wheels say", file=sys.stderr)  # noqa: T201
+        _say(f"{folder / name}: differs from what {said}")
     return 1 if wrong else 0
 
 

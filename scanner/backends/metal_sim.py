@@ -23,6 +23,7 @@ from scanner.sim import host
 from scanner.sim.assemble import open_release, simulator_digest
 from scanner.sim.call import Call, SimTensor
 from scanner.sim.machine.faults import Fault
+from scanner.sim.shaders.functions.interface import Direction
 from scanner.sim.values import DTYPES, from_torch
 
 if TYPE_CHECKING:
@@ -104,6 +105,10 @@ class Simulator:
         except Inconclusive as error:
             return self._broken(str(error))
         return None if torch.equal(returned, given) else self._broken("it returns other values")
+
+    def lean(self, direction: Direction) -> None:
+        """Sets where in their allowed error approximate functions of shaders end, from now on."""
+        self.session.shaders.direction = direction
 
     def forget(self) -> None:
         """Starts a new record of calls."""

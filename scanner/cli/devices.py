@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from scanner.backends.interface import DeviceFacts
@@ -24,8 +24,10 @@ __all__ = [
     "batch_sizes",
     "choose_autocast",
     "choose_device",
+    "choose_ulp",
     "choose_whole",
     "claim_repro",
+    "require_device",
     "require_simulated",
     "simulated_target",
     "store_path",
@@ -100,24 +102,41 @@ def choose_autocast(text: str | None, device: str | None) -> tuple[str, ...]:
             f"--autocast {text}: the simulator runs the model's own dtypes only",
             remedy="Leave one of them out.",
         )
-    if device is None:
-        raise UsageError(
-            f"--autocast {text} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or cpu.",
-        )
+    require_device((f"--autocast {text}",), device)
     return dtypes
+
+
+def choose_ulp(ulp: str, device: str | None) -> dict[str, str]:
+    """The option of `--ulp` for the runner, none for `nearest`, which is what is always run.
+
+    Raises `UsageError` for `worst` anywhere but in the simulator.
+    """
+    if ulp == "nearest":
+        return {}
+    if device != SIMULATOR:
+        raise UsageError(
+            f"--ulp {ulp}: only the simulator can choose how approximate functions err",
+            remedy="Add --device metal-sim, or leave it out.",
+        )
+    return {"ulp": ulp}
 
 
 def claim_repro(folder: Path | None, device: str | None) -> None:
     """See before a scan that `--repro` can be done; raises `UsageError`."""
     if folder is None:
         return
-    if device is None:
-        raise UsageError(
-            f"--repro {folder} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or drill:nan=aten::exp.",
-        )
+    require_device((f"--repro {folder}",), device)
     claim_folder(folder)
+
+
+def require_device(flags: Iterable[str], device: str | None) -> None:
+    """Refuse flags about runs where nothing is run; raises `UsageError`."""
+    for flag in flags:
+        if device is None:
+            raise UsageError(
+                f"{flag} needs a device, and nothing is run here",
+                remedy="Name one, as --device mps, cuda or cpu.",
+            )
 
 
 def choose_whole(steps: int | None, batch: str | None, device: str | None) -> tuple[int, ...]:
@@ -131,11 +150,7 @@ def choose_whole(steps: int | None, batch: str | None, device: str | None) -> tu
             f"{flag} needs a real device: the simulator runs single ops only",
             remedy="Leave one of them out.",
         )
-    if device is None:
-        raise UsageError(
-            f"{flag} needs a device, and nothing is run here",
-            remedy="Name one, as --device mps, cuda or cpu.",
-        )
+    require_device((flag,), device)
     return sizes
 
 
@@ -154,10 +169,10 @@ def batch_sizes(text: str | None) -> tuple[int, ...]:
 
 
 def store_path() -> Path:
-    """The file of measurements, made with its directory when there is none."""
+    """The file of measurements in the user's data directory."""
     from platformdirs import user_data_path
 
-    return user_data_path("opscan", ensure_exists=True) / "measurements.sqlite"
+    return user_data_path("opscan") / "measurements.sqlite"
 
 
 def kept(*, fresh: bool) -> Keeping:

@@ -7,6 +7,8 @@ from itertools import groupby
 
 from opdb import query
 from opdb.facts import OpFact
+from opdb.simulated import dtypes
+from scanner.cli.executed_text import executed
 from scanner.errors import UsageError
 
 __all__ = ["answer_text", "history", "json_lines", "require_known", "row", "unknown_op"]
@@ -36,7 +38,10 @@ def _json(facts: Sequence[OpFact]) -> str:
     """One object, or an array when several releases were asked for."""
     import msgspec
 
-    encoded = msgspec.json.encode(facts[0] if len(facts) == 1 else facts)
+    full = [
+        {**msgspec.to_builtins(fact), "simulated": dtypes(fact.op, fact.version)} for fact in facts
+    ]
+    encoded = msgspec.json.encode(full[0] if len(full) == 1 else full)
     return msgspec.json.format(encoded, indent=2).decode() + "\n"
 
 
@@ -58,6 +63,7 @@ def details(fact: OpFact) -> str:
         lines.append(f"  runs on the CPU in torch {', '.join(fact.fallback_versions)}")
     if fact.evidence:
         lines.append(f"  evidence: {fact.evidence}, {fact.source}")
+    lines += executed(dtypes(fact.op, fact.version))
     lines += [f"  see {link}" for link in fact.links]
     return "\n".join(lines) + "\n"
 

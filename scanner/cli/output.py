@@ -15,7 +15,7 @@ from scanner.errors import UsageError
 from scanner.records import Report
 from scanner.report import FORMATS, Style, render
 
-__all__ = ["Color", "Destination", "destinations", "emit", "style_for", "write"]
+__all__ = ["Color", "Destination", "destinations", "emit", "file_to_write", "style_for", "write"]
 
 Color = Literal["auto", "always", "never"]
 
@@ -36,7 +36,7 @@ def destinations(
     format_name: str, output: str | None, reports: tuple[str, ...]
 ) -> tuple[Destination, ...]:
     """Read `-f`, `-o` and `--report FMT=FILE`; raises `UsageError` before anything is scanned."""
-    first = Destination(format=format_name, path=_path(output) if output else None)
+    first = Destination(format=format_name, path=file_to_write(output) if output else None)
     found = (first, *(_report(text) for text in reports))
     paths = [each.path for each in found if each.path]
     for path in paths:
@@ -102,10 +102,11 @@ def _report(text: str) -> Destination:
         raise UsageError(
             f"--report {text}: not FORMAT=FILE", remedy=f"Formats: {', '.join(FORMATS)}."
         )
-    return Destination(format=name, path=_path(file))
+    return Destination(format=name, path=file_to_write(file))
 
 
-def _path(text: str) -> Path | None:
+def file_to_write(text: str) -> Path | None:
+    """The file that a flag names, None for `-`; raises `UsageError` for one that cannot be."""
     if text == "-":
         return None
     path = Path(text)

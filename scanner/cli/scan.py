@@ -53,6 +53,12 @@ Exit codes:
     help="Limit for loading a file and for each model in it (default 120).",
 )
 @click.option("--stress", is_flag=True, help="Also run adversarial values: NaN, huge, denormal.")
+@click.option(
+    "--ulp",
+    type=click.Choice(["nearest", "worst"]),
+    default="nearest",
+    help="worst (metal-sim only): also run approximate functions at the ends of their error.",
+)
 @click.option("--timing", is_flag=True, help="Also time each op on the device and on the CPU.")
 @click.option(
     "--autocast",
@@ -101,7 +107,7 @@ def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from scanner.settings import load_settings
 
     how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
-    more = {name: flags.pop(name) for name in ("repro", "autocast", "steps", "batch")}
+    more = {name: flags.pop(name) for name in ("repro", "autocast", "steps", "batch", "ulp")}
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
     given = {name: value for name, value in flags.items() if value not in (None, ())}
     settings = load_settings(given, os.environ, Path.cwd())
@@ -123,9 +129,11 @@ def _plan(
     from scanner.cli.devices import (
         choose_autocast,
         choose_device,
+        choose_ulp,
         choose_whole,
         claim_repro,
         kept,
+        require_device,
         require_simulated,
         simulated_target,
     )
@@ -149,8 +157,10 @@ def _plan(
     device, device_target = choose_device(spec, host, targets)
     if device == SIMULATOR:
         require_simulated(targets, timing=how["timing"])
+    require_device((f"--{name}" for name, given in how.items() if given), device)
     autocast = choose_autocast(more["autocast"], device)
     batches = choose_whole(more["steps"], more["batch"], device)
+    ulp = choose_ulp(more["ulp"], device)
     claim_repro(more["repro"], device)
     return Plan(
         arguments=models,
@@ -166,7 +176,7 @@ def _plan(
         device_target=device_target,
         steps=more["steps"] or 0,
         batches=batches,
-        probe_options={name: True for name in ("stress", "timing") if how[name]},
+        probe_options={name: True for name in ("stress", "timing") if how[name]} | ulp,
         keep=kept(fresh=how["fresh"]) if device is not None else Keeping(),
         repro=more["repro"],
         autocast=autocast,

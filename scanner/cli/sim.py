@@ -84,6 +84,12 @@ def remove(release: str) -> int:
 @click.option("--dtype", default="float32", show_default=True, help="Of tensors that name none.")
 @click.option("--args", "spec", default="", metavar="SPEC", help='As "4x4:float32[-1,1],dim=0".')
 @click.option("--seed", type=int, default=0, show_default=True, help="Of drawn values.")
+@click.option(
+    "--ulp",
+    type=click.Choice(["nearest", "worst"]),
+    default="nearest",
+    help="worst: also run approximate functions at the ends of their allowed error.",
+)
 @_format
 def op(name: str, version: str | None, format: str, **how: Any) -> int:
     """Call one op, as aten::erfc, and show what the release does and both values.
@@ -101,7 +107,7 @@ def op(name: str, version: str | None, format: str, **how: Any) -> int:
     dtype = known_dtype(how["dtype"])
     parse_arguments(how["spec"], dtype)
     target = _target(_spelt(version or _newest(), how["macos"], how["gpu"]))
-    options = {"args": how["spec"], "dtype": dtype, "seed": how["seed"]}
+    options = {"args": how["spec"], "dtype": dtype, "seed": how["seed"], "ulp": how["ulp"]}
     with interruptible():
         answer = ask_op(op_name, target, options, os.environ)
     sys.stdout.write(_json(answer) if format == "json" else answer_text(answer))

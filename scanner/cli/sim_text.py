@@ -97,15 +97,12 @@ def _answer_lines(answer: OpAnswer) -> Iterator[str]:
     yield _line("arguments", clean(answer.args))
     if answer.error is not None:
         yield from _figures(answer.error)
+    for direction, figures in answer.ends.items():
+        yield _line(f"ulp {direction}", _error(figures))
 
 
 def _figures(error: Figures) -> Iterator[str]:
-    yield _line(
-        "error",
-        f"largest relative {_number(error.max_rel)} (CPU {_number(error.cpu_max_rel)}); "
-        f"{error.differs:,} of {count(error.elements, 'element')} differ; "
-        f"NaN {error.nan_differs:,}, infinity {error.inf_differs:,}",
-    )
+    yield _line("error", _error(error))
     if error.worst is not None:
         worst = error.worst
         yield _line(
@@ -113,6 +110,14 @@ def _figures(error: Figures) -> Iterator[str]:
             f"output {worst.output} at {list(worst.index)}, input {worst.input}: "
             f"device {worst.device}, reference {worst.reference}",
         )
+
+
+def _error(error: Figures) -> str:
+    return (
+        f"largest relative {_number(error.max_rel)} (CPU {_number(error.cpu_max_rel)}); "
+        f"{error.differs:,} of {count(error.elements, 'element')} differ; "
+        f"NaN {error.nan_differs:,}, infinity {error.inf_differs:,}"
+    )
 
 
 def _line(label: str, text: str) -> str:

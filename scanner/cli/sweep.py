@@ -36,25 +36,28 @@ _BAD = frozenset({"crash", "wrong", "nan"})
     metavar="DIR",
     help="Write a script and an issue text for each configuration that the device fails.",
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="One outcome a line, JSON.")
+@click.option("-o", "--output", metavar="FILE", help="One outcome a line, JSON.")
 def command(device: str, **options: Any) -> int:
     """Run each configuration on the device against a CPU reference, and count what happens.
 
-    Exits with 1 when an op crashes or computes something wrong, with 3 when one stays unknown.
+    Exits with 1 when an op crashes or computes something wrong, with 3 when one stays unknown or
+    was not reached before Ctrl-C.
     """
     from scanner.backends.open import check_device_spec
     from scanner.cli.devices import claim_repro
+    from scanner.cli.output import file_to_write, write
     from scanner.probe.sweep import op_infos, summarize
 
     check_device_spec(device)
+    output = file_to_write(options["output"]) if options["output"] else None
     claim_repro(options["repro"], device)
     names = [name for name in options["ops"] if name != "all"]
     with interruptible():
         samples = op_infos(names, options["dtype"], options["samples"], os.environ)
         outcomes = _probe(samples, device, options)
     swept = summarize(samples, outcomes)
-    if options["output"]:
-        _write(options["output"], samples, outcomes)
+    if output:
+        write(_lines(samples, outcomes), output)
     click.echo(_text(swept, device))
     return _exit_code(swept)
 
@@ -63,6 +66,7 @@ def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[
     from scanner.cli.devices import Messages, store_path
     from scanner.probe.observer import Remembering
     from scanner.probe.outcomes import measurement_of
+    from scanner.probe.plan import config_key
     from scanner.probe.reproduce import Reproduction, failures, write_repros
     from scanner.probe.session import opened
     from scanner.probe.supervisor import probe
@@ -83,12 +87,21 @@ def _probe(samples: list[Sample], device: str, options: dict[str, Any]) -> dict[
             fresh=options["fresh"],
             observer=watch,
         )
-        outcomes = {outcome.key: outcome for outcome in found}
+        outcomes: dict[str, Outcome] = {}
+        try:
+            for outcome in found:
+                outcomes[outcome.key] = outcome
+        except KeyboardInterrupt:
+            if watch.facts is None:
+                raise
+            watch.interrupted()
     if options["repro"] and watch.facts is not None:
-        how = Reproduction(folder=options["repro"], device=device, environ=os.environ)
+        check = not watch.was_interrupted
+        how = Reproduction(folder=options["repro"], device=device, environ=os.environ, check=check)
         facts = watch.facts
         measured = {key: measurement_of(outcome, facts) for key, outcome in outcomes.items()}
-        write_repros(failures(calls, measured), facts, how, watch)
+        ran = [call for call in calls if config_key(call) in measured]
+        write_repros(failures(ran, measured), facts, how, watch)
     return outcomes
 
 
@@ -102,7 +115,7 @@ def _launch(device: str) -> Launch:
     return Launch(environ=dict(os.environ), fallback=False if without else None)
 
 
-def _write(path: Path, samples: list[Sample], outcomes: dict[str, Outcome]) -> None:
+def _lines(samples: list[Sample], outcomes: dict[str, Outcome]) -> str:
     import msgspec
 
     from scanner.probe.plan import config_key
@@ -111,18 +124,20 @@ def _write(path: Path, samples: list[Sample], outcomes: dict[str, Outcome]) -> N
         {"name": sample.name, "call": sample.call, "outcome": outcomes.get(config_key(sample.call))}
         for sample in samples
     )
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    return "".join(f"{msgspec.json.encode(row).decode()}\n" for row in rows)
 
 
 def _text(swept: Swept, device: str) -> str:
     total = sum(swept.by_status.values())
     counts = ", ".join(f"{count} {status}" for status, count in swept.by_status.items())
     bad = [f"  {status:<8} {name}" for name, status in swept.by_name.items() if status in _BAD]
-    head = f"{total} configurations of {len(swept.by_name)} entries on {device}: {counts}"
-    return "\n".join([head, *bad])
+    entries = "1 entry" if len(swept.by_name) == 1 else f"{len(swept.by_name)} entries"
+    head = f"{total} configurations of {entries} on {device}: {counts or 'none'}"
+    missed = [f"interrupted: {swept.missing} more were not run"] if swept.missing else []
+    return "\n".join([head, *missed, *bad])
 
 
 def _exit_code(swept: Swept) -> int:
     if _BAD & swept.by_status.keys():
         return 1
-    return 3 if "unknown" in swept.by_status else 0
+    return 3 if swept.missing or "unknown" in swept.by_status else 0

@@ -15,9 +15,10 @@ from scanner.capture.ledger import Captured
 from scanner.errors import UsageError
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.judge.interface import Knowledge
+from scanner.judge.measured import call_of
 from scanner.judge.models import judge_model
 from scanner.judge.profile import profile_for
-from scanner.records import ModelReport, OpCall, OpGraph, OpReport, Report, Target, TensorSpec
+from scanner.records import ModelReport, OpGraph, Report, Target
 
 __all__ = ["judge_again"]
 
@@ -61,7 +62,9 @@ def _judged(
         return model
     graphs = {known: _graph(model, known) for known in set(stand_ins.values())}
     captured = Captured(name=model.name, entry=model.entry, graphs=graphs)
-    return judge_model(captured, targets, stand_ins, knowledge)
+    judged = judge_model(captured, targets, stand_ins, knowledge)
+    # Shown by whole steps, not judged from the database: nothing of it has changed.
+    return msgspec.structs.replace(judged, accumulated=model.accumulated, batches=model.batches)
 
 
 def _graph(model: ModelReport, target: str) -> OpGraph:
@@ -77,23 +80,5 @@ def _graph(model: ModelReport, target: str) -> OpGraph:
         mode="infer" if model.mode == "infer" else "train",
         holds=(),
         capture=model.capture,
-        ops=tuple(_call(row) for row in rows),
+        ops=tuple(map(call_of, rows)),
     )
-
-
-def _call(row: OpReport) -> OpCall:
-    return OpCall(
-        op=row.op,
-        phase=row.phase,
-        inputs=_specs(row, "inputs"),
-        outputs=_specs(row, "outputs"),
-        attributes=row.config.get("attributes", {}),
-        calls=row.calls,
-        locations=row.locations,
-        via=row.via,
-        values=msgspec.convert(row.config.get("values", {}), dict[str, tuple[int, ...]]),
-    )
-
-
-def _specs(row: OpReport, key: str) -> tuple[TensorSpec, ...]:
-    return msgspec.convert(row.config.get(key, []), tuple[TensorSpec, ...])

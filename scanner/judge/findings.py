@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from scanner.judge.interface import Knowledge
-from scanner.judge.known import decide, issues_of
+from scanner.judge.known import decided_by, issues_of
 from scanner.judge.rules import (
     Advice,
     OpCase,
@@ -132,7 +132,7 @@ def _apply(
     case: OpCase, matches: Sequence[Match], location: Location | None, calls: int
 ) -> Iterator[_Hit]:
     """What rules say about the verdict, unless an issue made it, and about every issue."""
-    ways = [(about_ops, case)] if decide(matches) is None else []
+    ways = [] if decided_by(case.verdict, matches) else [(about_ops, case)]
     ways += [(about_issues, replace(case, issue=match)) for match in matches]
     for rules, each in ways:
         for rule in rules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from opdb.facts import OpFact
+from opdb.simulated import Simulated
 from scanner.records import OpCall, Target
 
 if TYPE_CHECKING:
@@ -21,3 +22,8 @@ class Knowledge(Protocol):
 
     def issues(self, call: OpCall, target: Target) -> tuple[Match, ...]:
         """Known issues that apply, or may apply, to a configuration on a target."""
+
+    def simulated(
+        self, op: str, dtype: str, release: str, macos: str | None = None, layout: str = "any"
+    ) -> Simulated | None:
+        """What was seen when `release` was executed with such a call; None where it was not."""

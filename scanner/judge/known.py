@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opdb.issues.match import Match
     from opdb.issues.records import Issue
 
-__all__ = ["decide", "issues_of", "with_issues"]
+__all__ = ["decide", "decided_by", "issues_of", "with_issues"]
 
 
 def issues_of(call: OpCall, target: Target, knowledge: Knowledge) -> tuple[Match, ...]:
@@ -44,10 +44,20 @@ def with_issues(verdict: Verdict, matches: Sequence[Match]) -> Verdict:
         verdict,
         status=STATUS[issue.effect],
         evidence=issue.evidence,
-        reason=f"{issue.title} ({issue.id})",
+        reason=_reason(issue),
         fixed_in=issue.fixed_in,
         links=issue.links,
     )
+
+
+def decided_by(verdict: Verdict, matches: Sequence[Match]) -> bool:
+    """Whether an issue made the verdict, and not the database or an execution."""
+    issue = decide(matches)
+    return issue is not None and verdict.reason == _reason(issue)
+
+
+def _reason(issue: Issue) -> str:
+    return f"{issue.title} ({issue.id})"
 
 
 def _badness(issue: Issue) -> int:

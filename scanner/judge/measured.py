@@ -38,10 +38,12 @@ def call_of(row: OpReport) -> OpCall:
     return OpCall(
         op=row.op,
         phase=row.phase,
-        inputs=msgspec.convert(row.config["inputs"], tuple[TensorSpec, ...]),
+        inputs=msgspec.convert(row.config.get("inputs", ()), tuple[TensorSpec, ...]),
         outputs=msgspec.convert(row.config.get("outputs", ()), tuple[TensorSpec, ...]),
-        attributes=row.config["attributes"],
+        attributes=row.config.get("attributes", {}),
         values=msgspec.convert(row.config.get("values", {}), dict[str, tuple[int, ...]]),
+        calls=row.calls,
+        locations=row.locations,
         via=row.via,
     )
 
@@ -67,15 +69,17 @@ def with_measurements(
         for row in model.ops
         for call in (call_of(row),)
     )
+    news = sorted(_news(model.ops, rows, target), key=device_seconds, reverse=True)
     rows = with_shares(rows, step_of)
     longest_first = sorted(rows, key=device_seconds, reverse=True)
     by_time = seconds_by_status(rows, step_of)
-    found = ((row, row.measurement) for row in longest_first if row.measurement is not None)
+    found = ((row, row.measurement) for row in news if row.measurement is not None)
+    kept = (one for one in model.findings if not _refuted(one, rows, target, "measured"))
     return msgspec.structs.replace(
         model,
         ops=rows,
         findings=(
-            *model.findings,
+            *kept,
             *_findings(found, device, of),
             *_variant_findings(longest_first, device, of),
             *contradictions(model.ops, device, lambda row: measured(call_of(row)), target),
@@ -94,10 +98,10 @@ def with_simulation(model: ModelReport, target: Target, simulated: Lookup) -> Mo
     rows = tuple(_simulated(row, target.id, simulated) for row in model.ops)
     news = (
         (row, row.simulations[target.id])
-        for before, row in zip(model.ops, rows, strict=True)
-        if target.id in row.simulations and not _said_before(before, row, target.id)
+        for row in _news(model.ops, rows, target.id)
+        if target.id in row.simulations
     )
-    kept = (finding for finding in model.findings if not _refuted(finding, rows, target.id))
+    kept = (one for one in model.findings if not _refuted(one, rows, target.id, "simulated"))
     found = _findings(news, f"simulated torch {target.version}", target.id)
     against = contradictions(model.ops, "metal-sim", lambda row: simulated(call_of(row)), target.id)
     return msgspec.structs.replace(
@@ -158,19 +162,33 @@ def _replaced(
 def _agreement(measurement: Measurement, evidence: Evidence) -> str:
     if evidence == "measured":
         return f"agrees with the CPU on {measurement.device}"
+    ends = ", approximate functions at the ends of their allowed error too"
+    more = ends if "ulp" in measurement.detail else ""
     if measurement.detail.get("evidence") == "simulated-graph":
-        return "agrees with the CPU, MPSGraph interpreted: Apple's own rounding is not known"
-    return "agrees with the CPU, the release's own code simulated"
+        return f"agrees with the CPU, MPSGraph interpreted: Apple's own rounding is not known{more}"
+    return f"agrees with the CPU, the release's own code simulated{more}"
 
 
-def _said_before(before: OpReport, row: OpReport, target: str) -> bool:
-    """Whether the database already said what the simulation found."""
+def _news(
+    before: Sequence[OpReport], rows: Sequence[OpReport], target: str | None
+) -> tuple[OpReport, ...]:
+    """Rows about which the database had not already said what was found."""
+    pairs = zip(before, rows, strict=True)
+    return tuple(row for old, row in pairs if not _said_before(old, row, target))
+
+
+def _said_before(before: OpReport, row: OpReport, target: str | None) -> bool:
     pairs = zip(before.verdicts, row.verdicts, strict=True)
-    return any(new.target == target and old.status == new.status for old, new in pairs)
+    return any(
+        new.target == target and new.evidence != old.evidence and old.status == new.status
+        for old, new in pairs
+    )
 
 
-def _refuted(finding: Finding, rows: tuple[OpReport, ...], target: str) -> bool:
-    """Whether every configuration that a finding can be about runs in the simulator."""
+def _refuted(
+    finding: Finding, rows: tuple[OpReport, ...], target: str | None, evidence: Evidence
+) -> bool:
+    """Whether every configuration that a finding can be about was run, and runs."""
     verdicts = [
         verdict
         for row in rows
@@ -179,7 +197,7 @@ def _refuted(finding: Finding, rows: tuple[OpReport, ...], target: str) -> bool:
         if verdict.target == target
     ]
     return bool(verdicts) and all(
-        verdict.evidence == "simulated" and verdict.status in _RUNS for verdict in verdicts
+        verdict.evidence == evidence and verdict.status in _RUNS for verdict in verdicts
     )
 
 

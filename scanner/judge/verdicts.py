@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from scanner.backends.mps_facts import FALLBACK_VARIABLE
+from scanner.judge.execution import with_execution
 from scanner.judge.interface import Knowledge, OpFact
 from scanner.judge.known import issues_of, with_issues
 from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
@@ -99,6 +100,9 @@ def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
         if (verdict := handler(call, target, knowledge)) is not None:
             return verdict
     verdict = _from_fact(call, target, knowledge)
+    verdict = with_execution(verdict, call, target, knowledge)
+    if verdict.status not in {"native", "composite"}:
+        return verdict
     return with_issues(verdict, issues_of(call, target, knowledge))
 
 

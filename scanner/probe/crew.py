@@ -272,7 +272,7 @@ class Crew:
             said = death.stderr.splitlines()[-1:]
             self._unusable = Unusable(
                 reason=": ".join([f"a worker does not come up ({death.what})", *said]),
-                remedy="Run `opscan doctor`, or use --device none.",
+                remedy="Use the device in plain Python to see the failure, or --device none.",
             )
 
     def _give_up(self, news: News) -> None:

@@ -99,13 +99,16 @@ class Journal:
         self._write(_Done(outcome=outcome))
 
     def commit(self) -> None:
-        """Bring everything noted onto the disk."""
+        """Bring everything noted onto the disk; what cannot be written is forgotten.
+
+        Raises `DataError`.
+        """
         if not self._pending:
             return
+        pending, self._pending = self._pending, b""
         try:
-            self._file.write(self._pending)
-            self._pending = b""
-            self._file.flush()
+            while pending:
+                pending = pending[self._file.write(pending) :]
             os.fsync(self._file.fileno())
         except OSError as error:
             raise DataError(
@@ -159,7 +162,8 @@ def boot_id(path: Path = _BOOT_ID) -> str:
 def _open(path: Path) -> IO[bytes]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        # Without a buffer: nothing that could not be written is tried again when it is closed.
+        file = path.open("a+b", buffering=0)
     except OSError as error:
         raise DataError(
             f"{path} cannot be written: {error.strerror}", remedy="Name another journal."

@@ -57,9 +57,11 @@ class Keeping:
 
 
 def _tidy(folder: Path) -> None:
-    if not folder.is_dir():
+    try:
+        scans = list(folder.iterdir())
+    except OSError:  # there is none yet, or nothing can be kept in it
         return
-    for scan in folder.iterdir():
+    for scan in scans:
         with suppress(OSError):
             latest = max((file.stat().st_mtime for file in scan.iterdir()), default=0.0)
             if time.time() - latest > _OUTDATED_S:

@@ -50,6 +50,11 @@ class Launch:
     runner: str = "scanner.probe.runner:torch_runner"
     command: tuple[str, ...] = (sys.executable, "-m", "scanner.probe.worker")
 
+    def limits(self, device: str) -> Limits:
+        """The usual limits for a device spec: nothing is compiled where a processor runs torch."""
+        compiles = not _on_cpu(device) or is_simulator(device)
+        return Limits() if compiles else Limits(first_s=0.0)
+
     def count(self, device: str) -> int:
         """Workers to run at a time for a device spec."""
         if self.workers is not None:

@@ -20,6 +20,7 @@ from scanner.capture.graph import merged
 from scanner.capture.placement import Placement
 from scanner.capture.recorder import Recorder
 from scanner.errors import UsageError
+from scanner.probe.rebuild import dtype_of
 from scanner.records import OpCall
 
 __all__ = ["entries", "op_calls"]
@@ -36,7 +37,7 @@ def op_calls(
     chosen = entries(names)
     for info in chosen:
         for dtype in dtypes:
-            kind = getattr(torch, dtype)
+            kind = dtype_of(dtype)
             if kind in info.dtypes:
                 yield from ((_name(info), call) for call in _calls(info, kind, samples))
 

@@ -35,6 +35,9 @@ CHECKS = {checks}
 PRIVATE = {private}
 # Whether other strides than the CPU's are what is wrong.
 LAYOUT = {layout}
+VERDICTS = (
+    "the device is right", "THE DEVICE IS WRONG", "nothing can be told", "THE DEVICE RAISES"
+)
 WIDE = {{
     **dict.fromkeys((torch.float16, torch.bfloat16, torch.float32), torch.float64),
     torch.complex64: torch.complex128,
@@ -231,7 +234,7 @@ def compare(number, ours, theirs, right):
 
 
 def check(wrt):
-    """0 when the device is right, 1 when it is not, 2 when that cannot be told."""
+    """0 when the device is right, 1 when it is wrong, 2 when nothing can be told, 3: it raises."""
     try:
         theirs = EXPECTED or run("cpu", wrt)
     except Exception as error:
@@ -246,7 +249,7 @@ def check(wrt):
         ours = run(DEVICE, wrt)
     except Exception as error:
         print(f"the device raises {{type(error).__name__}}: {{error}}")
-        return 1
+        return 3
     each = enumerate(zip(ours, theirs, right))
     good = [compare(n, *three) for n, three in each if wrt is not None or n not in PRIVATE]
     good.append(len(ours) == len(theirs))
@@ -262,8 +265,8 @@ def main():
             break
     # Devices may end the process a little later.
     time.sleep({linger})
-    print(("the device is right", "THE DEVICE IS WRONG", "nothing can be told")[status])
-    return status
+    print(VERDICTS[status])
+    return 1 if status == 3 else status
 
 
 sys.exit(main())

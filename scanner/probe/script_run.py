@@ -19,7 +19,12 @@ __all__ = ["Ended", "check_script", "run_for"]
 
 _PRINTED = 4096
 _AT_FAULT = 1
-_VERDICTS = ("the device is right", "THE DEVICE IS WRONG", "nothing can be told")
+_VERDICTS = (
+    "the device is right",
+    "THE DEVICE IS WRONG",
+    "nothing can be told",
+    "THE DEVICE RAISES",
+)
 """What a script that comes to its end prints last."""
 _RAISED = "the device raises "
 _QUOTED = 160

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from scanner.errors import DataError
 from scanner.probe.journal import JournalInUseError
 from scanner.probe.keeping import Keeping
 from scanner.probe.limits import Launch
@@ -86,6 +87,9 @@ class Session:
         except JournalInUseError:
             # The same scan is running twice: then the second one is not for resuming.
             yield from run()
+        except DataError as error:
+            self._watch.notice(f"The scan cannot be resumed: {error.message}.")
+            yield from run()
 
     def further(
         self,
@@ -105,10 +109,18 @@ class Session:
 
 
 def opened(stack: ExitStack, path: Path | None, watch: Observer) -> Store | None:
-    """The store at `path`, closed with the stack; the watch hears what a user should know."""
+    """The store at `path`, closed with the stack; the watch hears what a user should know.
+
+    None also for one that cannot be used, as in a container without a home: that keeps nothing
+    from being measured.
+    """
     if path is None:
         return None
-    store, notice = open_store(path)
+    try:
+        store, notice = open_store(path)
+    except DataError as error:
+        watch.notice(f"Measurements are not kept: {error.message}.")
+        return None
     if notice:
         watch.notice(notice)
     return stack.enter_context(store)

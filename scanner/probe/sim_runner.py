@@ -10,10 +10,12 @@ from scanner.backends.interface import Inconclusive
 from scanner.backends.metal_sim import Simulator, UploadError
 from scanner.probe.outcome import CaseResult
 from scanner.probe.runner import Ran
+from scanner.probe.sim_ulp import UlpOptions, weighed
 from scanner.probe.torch_runner import TorchRunner
 from scanner.records import OpCall
 from scanner.sim import trace
 from scanner.sim.call import Call
+from scanner.sim.shaders.functions.interface import Direction
 
 __all__ = ["SimRunner"]
 
@@ -27,15 +29,38 @@ _LONGEST = 300
 
 
 class SimRunner(TorchRunner):
-    """See `Runner`. Gradients and timing are left out, whatever `options` say."""
+    """See `Runner`. Gradients and timing are left out, whatever `options` say.
+
+    With `ulp="worst"` a configuration is run again at each end of what approximate functions may
+    err; a status that changes with it is *unknown*.
+    """
 
     def __init__(self, device: str, options: dict[str, Any]) -> None:
         super().__init__(device, {**options, "gradients": False, "timing": False})
         assert isinstance(self._device, Simulator)
         self._simulator = self._device
+        self._directions = msgspec.convert(options, UlpOptions).directions
 
     def run(self, call: OpCall) -> Ran:
         """Judge it; what the simulator cannot tell is `unknown` with the reason."""
+        nearest = self._judged(call)
+        launched = any(
+            isinstance(event, trace.Launch)
+            for _, seen in self._simulator.seen
+            for event in seen.events
+        )
+        if not self._directions or not launched:
+            return nearest
+        try:
+            return weighed(nearest, {each: self._at(call, each) for each in self._directions})
+        finally:
+            self._simulator.lean("nearest")
+
+    def _at(self, call: OpCall, direction: Direction) -> Ran:
+        self._simulator.lean(direction)
+        return self._judged(call)
+
+    def _judged(self, call: OpCall) -> Ran:
         self._simulator.forget()
         try:
             ran = _quoting(super().run(call))

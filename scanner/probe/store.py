@@ -22,6 +22,7 @@ from scanner.probe.protocol import Outcome
 __all__ = ["Imported", "Store", "StoreKey", "Stored", "open_store"]
 
 _VERSION = 1
+_SCHEMA_NAME = "opscan.measurement/1"
 _CHUNK = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS measurement (
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS measurement (
     PRIMARY KEY (config, conditions, backend, chip, framework, os)
 ) WITHOUT ROWID
 """
+_COLUMNS = ("config", "conditions", "backend", "chip", "framework", "os", "outcome")
 _PLACE = "conditions = ? AND backend = ? AND chip = ? AND framework = ? AND os = ?"
 _ENCODER = msgspec.json.Encoder()
 
@@ -59,7 +61,7 @@ class StoreKey(msgspec.Struct, frozen=True, kw_only=True):
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """One line of an export."""
 
-    schema: str = "opscan.measurement/1"
+    schema: str = _SCHEMA_NAME
     place: StoreKey
     outcome: Outcome
 
@@ -77,8 +79,9 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 class Store:
     """An open store. Use as a context manager."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = _connect(path)
 
     def __enter__(self) -> Store:
         return self
@@ -102,18 +105,24 @@ class Store:
                 f"SELECT config, outcome FROM measurement WHERE {_PLACE} AND config IN ({marks})",
                 [*_columns(place), *chunk],
             )
-            found.update({key: msgspec.json.decode(text, type=Outcome) for key, text in rows})
+            found.update(
+                {key: outcome for key, text in rows if (outcome := _outcome(text)) is not None}
+            )
         return found
 
     def put_many(self, place: StoreKey, outcomes: Iterable[Outcome]) -> None:
-        """Keep what says something about an op: neither unknowns nor drills."""
-        if place.backend == "drill":
-            return
-        rows = [_row(place, each) for each in outcomes if each.final and each.status != "unknown"]
-        with self._connection:
-            self._connection.executemany(
-                "INSERT OR REPLACE INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?)", rows
-            )
+        """Keep what says something about an op: neither unknowns nor drills.
+
+        Raises `DataError` when the file cannot be written.
+        """
+        rows = [_row(place, each) for each in outcomes if _is_kept(place, each)]
+        try:
+            with self._connection:
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO measurement VALUES (?, ?, ?, ?, ?, ?, ?)", rows
+                )
+        except sqlite3.Error as error:
+            raise _unusable(self._path, str(error)) from None
 
     def export(self) -> Iterator[bytes]:
         """Every measurement, one JSON line each, sorted."""
@@ -123,7 +132,8 @@ class Store:
         )
         for *columns, text in rows:
             place = StoreKey(**dict(zip(StoreKey.__struct_fields__, columns, strict=True)))
-            outcome = msgspec.json.decode(text, type=Outcome)
+            if (outcome := _outcome(text)) is None:
+                continue
             yield _ENCODER.encode(Stored(place=place, outcome=outcome)) + b"\n"
 
     def merge(self, lines: Iterable[bytes]) -> Imported:
@@ -137,7 +147,7 @@ class Store:
             if not line.strip():
                 continue
             try:
-                stored = msgspec.json.decode(line, type=Stored)
+                stored = _stored(line)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 refused.append((number, str(error)))
                 continue
@@ -161,13 +171,13 @@ def open_store(path: Path) -> tuple[Store, str]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return Store(_connect(path)), ""
+        return Store(path), ""
     except sqlite3.OperationalError as error:
         raise _unusable(path, str(error)) from None
     except sqlite3.DatabaseError as error:
         aside = _set_aside(path)
         notice = f"{path} is damaged ({error}); it is now {aside.name}, and measuring starts anew."
-        return Store(_connect(path)), notice
+        return Store(path), notice
     except OSError as error:
         raise _unusable(path, str(error.strerror)) from None
 
@@ -179,7 +189,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         if version > _VERSION:
             raise DataError(
                 f"{path} was written by a newer opscan",
-                remedy="Update opscan, or name another store.",
+                remedy="Update opscan.",
             )
         connection.execute("PRAGMA journal_mode = WAL")
         # A power loss may cost the last rows, which the journal has, but not the file.
@@ -187,6 +197,8 @@ def _connect(path: Path) -> sqlite3.Connection:
         with connection:
             connection.execute(_SCHEMA)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
+        if _column_names(connection) != _COLUMNS:
+            raise sqlite3.DatabaseError("it holds other columns")
         with closing(connection.execute("PRAGMA quick_check(1)")) as check:
             if (verdict := check.fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(verdict)
@@ -198,14 +210,43 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _set_aside(path: Path) -> Path:
     aside = path.with_name(f"{path.name}.damaged")
-    path.replace(aside)
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    try:
+        path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+    except OSError as error:
+        raise _unusable(path, f"it is damaged, and {error.strerror}") from None
     return aside
 
 
+def _column_names(connection: sqlite3.Connection) -> tuple[str, ...]:
+    return tuple(row[1] for row in connection.execute("PRAGMA table_info(measurement)"))
+
+
+def _outcome(text: str) -> Outcome | None:
+    """None for a row that holds no outcome: it is measured again, and replaced."""
+    try:
+        return msgspec.json.decode(text, type=Outcome)
+    except (msgspec.MsgspecError, UnicodeEncodeError, TypeError):
+        return None
+
+
 def _unusable(path: Path, why: str) -> DataError:
-    return DataError(f"{path} cannot be used: {why}", remedy="Name another store.")
+    return DataError(f"{path} cannot be used: {why}", remedy="See that it can be read and written.")
+
+
+def _stored(line: bytes) -> Stored:
+    """One line of an export; raises `MsgspecError` for what an export never has."""
+    stored = msgspec.json.decode(line, type=Stored)
+    if stored.schema != _SCHEMA_NAME:
+        raise msgspec.ValidationError(f"its schema is {stored.schema}, not {_SCHEMA_NAME}")
+    if not _is_kept(stored.place, stored.outcome):
+        raise msgspec.ValidationError("it says nothing about an op")
+    return stored
+
+
+def _is_kept(place: StoreKey, outcome: Outcome) -> bool:
+    return place.backend != "drill" and outcome.final and outcome.status != "unknown"
 
 
 def _columns(place: StoreKey) -> list[str]:

@@ -23,7 +23,7 @@ import msgspec
 from scanner.backends.interface import DeviceFacts, Unusable
 from scanner.backends.open import check_device_spec
 from scanner.backends.sim_spec import is_simulator
-from scanner.errors import OpscanError
+from scanner.errors import DataError, OpscanError
 from scanner.probe.crew import Crew
 from scanner.probe.journal import Journal, boot_id
 from scanner.probe.limits import Launch, Limits
@@ -67,7 +67,8 @@ def probe(
     """
     check_device_spec(device)
     watch = observer or Observer()
-    launch, limits = launch or Launch(), limits or Limits()
+    launch = launch or Launch()
+    limits = limits or launch.limits(device)
     plan = make_plan(calls)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="opscan-probe-")))
@@ -190,12 +191,24 @@ class _Memory:
         return found
 
     def keep(self, begun: list[str], outcomes: list[Outcome]) -> None:
-        """Bring news onto the disk before anyone is told."""
+        """Bring news onto the disk before anyone is told; a full disk does not end the scan."""
         if self.journal is not None:
-            for key in begun:
-                self.journal.begun(key)
-            for outcome in outcomes:
-                self.journal.add(outcome)
-            self.journal.commit()
+            try:
+                _note(self.journal, begun, outcomes)
+            except DataError as error:
+                self.journal = None
+                self._watch.notice(f"The scan cannot be resumed from here: {error.message}.")
         if self._store is not None and outcomes:
-            self._store.put_many(self._place, outcomes)
+            try:
+                self._store.put_many(self._place, outcomes)
+            except DataError as error:
+                self._store = None
+                self._watch.notice(f"No more measurements are kept: {error.message}.")
+
+
+def _note(journal: Journal, begun: list[str], outcomes: list[Outcome]) -> None:
+    for key in begun:
+        journal.begun(key)
+    for outcome in outcomes:
+        journal.add(outcome)
+    journal.commit()

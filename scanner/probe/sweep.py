@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -47,6 +47,8 @@ class Swept:
     """Configurations, each once."""
     by_name: Mapping[str, str]
     """OpInfo entry → the worst status among its configurations, sorted by name."""
+    missing: int
+    """Configurations without an outcome."""
 
 
 def op_infos(
@@ -73,8 +75,9 @@ def op_infos(
     return [decoder.decode(line) for line in done.stdout.splitlines()]
 
 
-def summarize(samples: Iterable[Sample], outcomes: Mapping[str, Outcome]) -> Swept:
+def summarize(samples: Sequence[Sample], outcomes: Mapping[str, Outcome]) -> Swept:
     """Counts; an entry without an outcome for one of its configurations is `unknown`."""
+    missing = {key for sample in samples if (key := config_key(sample.call)) not in outcomes}
     statuses: defaultdict[str, list[str]] = defaultdict(list)
     for sample in samples:
         outcome = outcomes.get(config_key(sample.call))
@@ -82,6 +85,7 @@ def summarize(samples: Iterable[Sample], outcomes: Mapping[str, Outcome]) -> Swe
     return Swept(
         by_status=dict(_ranked(Counter(outcome.status for outcome in outcomes.values()))),
         by_name={name: min(found, key=_rank) for name, found in sorted(statuses.items())},
+        missing=len(missing),
     )
 
 

@@ -82,9 +82,12 @@ def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]
 
 
 def measured_apart(row: OpReport) -> Measurement | None:
-    """What went wrong on a device that is none of the targets; None if nothing did."""
+    """What went wrong on a device that is none of the targets; None if nothing did.
+
+    What is not known is listed by its reason, below the table.
+    """
     measurement = row.measurement
-    if measurement is None or measurement.status in _FINE:
+    if measurement is None or measurement.status in _FINE | {"unknown"}:
         return None
     told = any(verdict.evidence == "measured" for verdict in row.verdicts)
     return None if told else measurement

@@ -13,6 +13,7 @@ import msgspec
 
 from scanner.sim import trace
 from scanner.sim.graph import recording
+from scanner.sim.shaders.functions.interface import Direction
 
 __all__ = [
     "Answer",
@@ -87,6 +88,9 @@ class PipelineLimits(msgspec.Struct, frozen=True):
 class ShaderExecutor(Protocol):
     """Runs kernels."""
 
+    direction: Direction
+    """Where in their allowed error approximate functions end, from the next launch on."""
+
     def close(self) -> None:
         """Gives back what the executor holds; it is not used afterwards."""
 
@@ -112,6 +116,8 @@ class GraphExecutor(Protocol):
 
 class NoShaders:
     """Executes nothing."""
+
+    direction: Direction = "nearest"
 
     def close(self) -> None:
         """Holds nothing."""

@@ -62,7 +62,7 @@ class Session:
         self._machine = self._load()
         self._machine.cpu.blocks = blocks
         region = self._machine.space.device
-        self._shaders = NoShaders() if shaders is None else shaders(region)
+        self.shaders = NoShaders() if shaders is None else shaders(region)
         self._graphs = graphs or NoGraphs()
         self._schemas: dict[str, list[Argument] | None] = {}
         self._alive: weakref.WeakSet[SimTensor] = weakref.WeakSet()
@@ -75,7 +75,7 @@ class Session:
 
     def close(self) -> None:
         """Ends the executor and gives all memory back."""
-        self._shaders.close()
+        self.shaders.close()
         self._memory.close()
 
     def __enter__(self) -> Session:
@@ -194,7 +194,7 @@ class Session:
             self.prepared.bundled(),
             self.macos,
             self.gpu,
-            self._shaders,
+            self.shaders,
             self._graphs,
             FALLBACK if self.fallback else {},
         )

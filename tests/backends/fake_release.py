@@ -32,6 +32,9 @@ class FakeSession:
         self.lacks = lacks
         self.replaced: dict[str, str] = {}
         """Ops that compute what another one does."""
+        self.shaders = SimpleNamespace(direction="nearest")
+        self.astray: dict[str, dict[str, str]] = {}
+        """Direction of approximate functions → as `replaced`, in that direction only."""
         self.respelt: dict[str, str] = {}
         """Names of arguments that this release has for those of the installed one."""
         self.given: dict[str, Any] = {}
@@ -76,7 +79,8 @@ class FakeSession:
         if op in self.answers:
             return self.answers[op]
         assert args == ()
-        result = overload(self.replaced.get(op, op))(
+        replaced = {**self.replaced, **self.astray.get(self.shaders.direction, {})}
+        result = overload(replaced.get(op, op))(
             **{name: self.taken(value) for name, value in given.items()}
         )
         results = result if isinstance(result, tuple) else (result,)

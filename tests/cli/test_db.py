@@ -143,3 +143,17 @@ def test_everything_else_is_left_to_the_full_command_line(
 ) -> None:
     assert quick.answer(arguments) is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_op_tells_what_execution_showed_by_dtype(invoke: Invoke) -> None:
+    found = invoke("db", "op", "aten::gather", "--torch", "2.9.1").out
+    assert "executed in the simulator, macOS 26.2, by dtype of the main operand:" in found
+    assert "complex64: raises (RuntimeError: gather(): Yet not supported for complex)" in found
+    listed = json.loads(invoke("db", "op", "gather", "--torch", "2.9.1", "-f", "json").out)
+    outcomes = {each["dtype"]: each["outcome"] for each in listed["simulated"]}
+    assert outcomes["complex64"] == "raises"
+    assert outcomes["float32"].startswith("native-")
+
+
+def test_op_of_a_release_that_was_not_executed_tells_nothing_of_it(invoke: Invoke) -> None:
+    assert "executed" not in invoke("db", "op", "aten::gather", "--torch", "2.1.0").out

@@ -14,7 +14,9 @@ from scanner.cli.devices import (
     batch_sizes,
     choose_autocast,
     choose_device,
+    choose_ulp,
     choose_whole,
+    require_device,
     simulated_target,
 )
 from scanner.errors import UsageError
@@ -90,6 +92,20 @@ def test_the_simulator_runs_no_whole_steps() -> None:
     with pytest.raises(UsageError, match="single ops only"):
         choose_whole(2, None, "metal-sim")
     assert choose_whole(2, "8", "cuda") == (8,)
+
+
+def test_flags_about_runs_need_a_device() -> None:
+    require_device(["--timing"], "cpu")
+    require_device([], None)
+    with pytest.raises(UsageError, match="--timing needs a device"):
+        require_device(["--timing"], None)
+
+
+def test_only_the_simulator_chooses_how_approximate_functions_err() -> None:
+    assert choose_ulp("nearest", "mps") == choose_ulp("nearest", "metal-sim") == {}
+    assert choose_ulp("worst", "metal-sim") == {"ulp": "worst"}
+    with pytest.raises(UsageError, match="only the simulator"):
+        choose_ulp("worst", "mps")
 
 
 def test_batch_sizes_rise_and_stand_once() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 import click.testing
 import pytest
 
-from scanner.cli.devices import store_path
+from scanner.cli.devices import Messages, store_path
 from scanner.cli.sweep import command
+from scanner.errors import UsageError
 from scanner.probe import limits, sweep
 from scanner.probe.limits import Launch
+from scanner.probe.observer import Progress
 from scanner.probe.store import open_store
 from scanner.probe.sweep import Sample
 from scanner.records import OpCall
@@ -44,7 +46,7 @@ def stored() -> list[float]:
 def test_what_is_measured_is_kept_and_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
     first = swept(monkeypatch, fine(3))
     assert (first.exception, first.return_value) == (None, 0)
-    assert "3 configurations of 1 entries on cpu: 3 native" in first.output
+    assert "3 configurations of 1 entry on cpu: 3 native" in first.output
     kept = stored()
     assert len(kept) == 3
     swept(monkeypatch, fine(4))
@@ -64,3 +66,22 @@ def test_other_options_are_other_measurements(monkeypatch: pytest.MonkeyPatch) -
     swept(monkeypatch, fine(3))
     swept(monkeypatch, fine(3), "--no-gradients")
     assert len(stored()) == 6
+
+
+def test_ctrl_c_gives_what_was_found_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cut_short(self: Messages, _progress: Progress) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Messages, "progress", cut_short)
+    found = swept(monkeypatch, fine(5))
+    assert (found.exception, found.return_value) == (None, 3)
+    assert "were not run" in found.output
+
+
+def test_a_file_that_cannot_be_written_is_refused_before_the_sweep(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for path in (tmp_path, tmp_path / "none" / "file"):
+        found = swept(monkeypatch, fine(1), "-o", str(path))
+        assert isinstance(found.exception, UsageError)
+        assert "cannot write" in str(found.exception)

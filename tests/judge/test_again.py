@@ -8,7 +8,7 @@ from scanner.errors import UsageError
 from scanner.judge.again import judge_again
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.judge.models import judge_model, model_without_graph
-from scanner.records import Report, Target
+from scanner.records import BatchSweep, Report, Target
 from scanner.report.interface import Style
 from scanner.report.json_ import parse, render
 from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
@@ -77,3 +77,11 @@ def test_a_release_that_dispatches_other_ops_needs_a_scan() -> None:
     with pytest.raises(UsageError) as raised:
         judge_again(report(), (old,), Gate(), KNOWN)
     assert "torch==1.12.1" in raised.value.remedy
+
+
+def test_what_whole_steps_have_shown_is_kept() -> None:
+    before = report()
+    whole = BatchSweep(device="cpu", asked=(8,), incomplete="no batch dimension")
+    model = msgspec.structs.replace(before.models[0], batches=whole)
+    before = msgspec.structs.replace(before, models=(model, *before.models[1:]))
+    assert judge_again(before, (), Gate(), KNOWN).models[0].batches == whole

@@ -204,3 +204,23 @@ def test_agreement_through_a_graph_says_what_it_is_worth() -> None:
     assert "Apple's own rounding is not known" in row.verdicts[0].reason
     (row,) = simulated("native", detail={"evidence": "simulated"}).ops
     assert row.verdicts[0].reason == "agrees with the CPU, the release's own code simulated"
+
+
+def told_before(status: Status, result: Status) -> list[str]:
+    """Rules of a model whose `exp` the database knows by `status`, run on the target itself."""
+    stated = Verdict(target=TORCH_29.id, status=status, evidence="database", reason="a table")
+    rows = merge_rows([(TORCH_29, graph(call("aten::exp")), [stated])])
+    finding = msgspec.structs.replace(
+        measured("unsupported").findings[0], rule="OPS101", target=TORCH_29.id
+    )
+    before = msgspec.structs.replace(model(), ops=rows, findings=(finding,))
+    found = Measurement(device="mps", status=result, detail={"reason": "because"})
+    after = with_measurements(before, "mps", lambda _: found, TORCH_29.id)
+    return [each.rule for each in after.findings]
+
+
+def test_what_a_device_confirms_is_said_once_and_what_it_refutes_is_dropped() -> None:
+    assert told_before("unsupported", "unsupported") == ["OPS101"]
+    assert "OPS101" not in told_before("unsupported", "native")
+    assert told_before("native", "wrong")[:2] == ["OPS101", "OPS201"]
+    assert told_before("unsupported", "unknown")[0] == "OPS101"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from scanner.backends.interface import DeviceFacts
 from scanner.errors import DataError
 from scanner.probe.observer import Observer
 from scanner.probe.protocol import Death, Outcome
+from scanner.probe.session import opened
 from scanner.probe.store import Store, Stored, StoreKey, open_store
 from tests.probe.iso_fakes import call, outcomes
 
@@ -130,6 +132,59 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_row_that_is_damaged_is_measured_again(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with fresh(path) as store:
+        store.put_many(PLACE, [outcome("a"), outcome("b")])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE measurement SET outcome = '{\"key\":' WHERE config = 'a'")
+    with fresh(path) as store:
+        assert store.get_many(PLACE, ["a", "b"]) == {"b": outcome("b")}
+        assert len(list(store.export())) == 1
+        store.put_many(PLACE, [outcome("a")])
+        assert len(list(store.export())) == 2
+
+
+def test_a_file_with_other_columns_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "store.sqlite"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE measurement (a, b)")
+    store, notice = open_store(path)
+    with store:
+        assert "damaged" in notice
+        store.put_many(PLACE, [outcome("a")])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Stored(place=PLACE, outcome=outcome("a", "unknown")),
+        Stored(place=PLACE, outcome=outcome("a", final=False)),
+        Stored(place=PLACE, outcome=outcome("a"), schema="opscan.measurement/9"),
+    ],
+)
+def test_what_no_export_has_is_refused(store: Store, line: Stored) -> None:
+    imported = store.merge([msgspec.json.encode(line)])
+    assert (imported.added, len(imported.refused)) == (0, 1)
+
+
+def test_a_full_disk_ends_the_keeping_and_not_the_scan(tmp_path: Path) -> None:
+    with fresh(tmp_path / "store") as store:
+        store._connection.execute("PRAGMA query_only = ON")
+        watcher = Reuse()
+        (found,) = outcomes([call("fake::fine")], store=store, observer=watcher).values()
+        assert found.status == "native"
+        assert any("No more measurements are kept" in text for text in watcher.notices)
+
+
+def test_a_store_that_cannot_be_used_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    watcher = Reuse()
+    with ExitStack() as stack:
+        assert opened(stack, tmp_path / "file" / "store", watcher) is None
+    assert "not kept" in watcher.notices[0]
+
+
 def test_a_place_that_cannot_hold_a_store(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "store"):
@@ -163,7 +218,14 @@ def test_settings_of_the_fallback_variable_and_passes_do_not_share_measurements(
 
 
 class Reuse(Observer):
-    """Remembers how much was known from before."""
+    """Remembers how much was known from before, and what was said."""
+
+    def __init__(self) -> None:
+        self.notices: list[str] = []
+
+    def notice(self, text: str) -> None:
+        """Kept."""
+        self.notices.append(text)
 
     def ready(self, facts: DeviceFacts, total: int, reused: int) -> None:
         """Notes the last figure."""

@@ -101,6 +101,50 @@ def test_arguments_that_cannot_be_taken_are_unknown(monkeypatch: pytest.MonkeyPa
     assert result["op"] == "aten::neg"
 
 
+def worst(monkeypatch: pytest.MonkeyPatch, session: FakeSession, op: str = "aten::exp") -> Ran:
+    """The op with `--ulp worst`."""
+    device = fake_simulator(session)
+    monkeypatch.setattr(torch_runner, "open_device", lambda _spec: device)
+    return SimRunner("metal-sim:2.9.1", {"ulp": "worst"}).run(call(op))
+
+
+def test_a_status_that_hangs_on_approximate_functions_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = FakeSession()
+    session.astray = {"up": {"aten::exp": "aten::neg"}, "even": {"aten::exp": "aten::neg"}}
+    ran = worst(monkeypatch, session)
+    assert ran.status == "unknown"
+    assert ran.reason.startswith(
+        "agrees with approximate functions at their nearest; "
+        "wrong at the end of their allowed error (up, even): "
+    )
+    statuses = {"nearest": "native", "up": "wrong", "down": "native", "odd": "native"}
+    assert ran.detail["ulp"] == {"depends": True, "statuses": {**statuses, "even": "wrong"}}
+    assert session.shaders.direction == "nearest"
+
+
+def test_a_fault_that_is_not_there_at_an_end_is_none_that_is_proven(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = FakeSession()
+    session.replaced = {"aten::exp": "aten::neg"}
+    session.astray = {"down": {"aten::exp": "aten::exp"}}
+    ran = worst(monkeypatch, session)
+    assert (ran.status, ran.reason) == (
+        "unknown",
+        "wrong with approximate functions at their nearest; "
+        "agrees at the end of their allowed error (down)",
+    )
+
+
+def test_what_holds_at_every_end_keeps_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = worst(monkeypatch, FakeSession())
+    assert (ran.status, ran.reason, ran.detail["ulp"]["depends"]) == ("native", "", False)
+    raised = FakeSession({"aten::exp": Call("raises", "raises", message="no", error="")})
+    assert "ulp" not in worst(monkeypatch, raised).detail  # nothing was launched
+
+
 class Failing:
     """A runner that does what a broken emulator does to its process."""
 

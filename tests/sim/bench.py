@@ -20,6 +20,7 @@ from scanner.sim.metal.recorder import Recorder
 from scanner.sim.metal.storage import heap_region
 from scanner.sim.objc import foundation
 from scanner.sim.objc.runtime import Runtime
+from scanner.sim.shaders.functions.interface import Direction
 
 RETURN = 0xD65F03C0
 ADD_X0_X0_X1 = 0x8B010000
@@ -104,6 +105,7 @@ def new_bench() -> Bench:
 class Recorded:
     """Executors that keep what they are given and do it, or not."""
 
+    direction: Direction = "nearest"
     answer: Answer = field(default_factory=Done)
     limit: PipelineLimits = field(default_factory=PipelineLimits)
     inferred: recording.TensorType | None = None

@@ -15,7 +15,9 @@ def op_unsupported(case: OpCase) -> Advice | None:
     PyTorch looks for a kernel under the MPS dispatch key and finds none, or finds a function that
     does nothing but raise. Training stops at this line, on the first step.
 
-    opscan reads the registered kernels from the macOS wheel of the release that you target.
+    opscan reads the registered kernels from the macOS wheel of the release that you target. A
+    kernel may be registered and refuse the dtype; where releases were executed in the simulator
+    with PyTorch's own samples, the finding quotes what they raise, and its evidence is *simulated*.
 
     ## What to do
 

@@ -129,6 +129,7 @@ class Runtime:
             "_objc_alloc": self._new,
             "_objc_alloc_init": self._new,
             "_objc_opt_new": self._new,
+            "_objc_opt_respondsToSelector": lambda cpu: cpu.set_x(0, int(cpu.x(0) != 0)),
             "_NSClassFromString": self._class_from_string,
         }
 

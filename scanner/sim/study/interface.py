@@ -83,6 +83,8 @@ class OpAnswer(_Record, frozen=True, kw_only=True):
     """Methods of MPSGraph and kernels of Metal Performance Shaders, in order."""
     error: Figures | None = None
     """None without results to compare."""
+    ends: dict[str, Figures] = {}
+    """With `--ulp worst`: the same for each end of what approximate functions may err."""
     macos: str = ""
     gpu: str = ""
     exception: str = ""

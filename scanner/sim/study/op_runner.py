@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -22,6 +22,7 @@ from scanner.probe.standards import standard_of
 from scanner.records import OpCall
 from scanner.sim import trace
 from scanner.sim.call import Call
+from scanner.sim.shaders.functions.interface import Ulp, directions
 from scanner.sim.study.arguments import parse_arguments
 from scanner.sim.study.figures import Compared, figures
 from scanner.sim.study.interface import LaunchSeen, OpAnswer, PathStep
@@ -39,6 +40,17 @@ class OpOptions(msgspec.Struct, frozen=True, kw_only=True):
     """See `arguments`; empty to draw what the op requires."""
     dtype: str = "float32"
     seed: int = 0
+    ulp: Ulp = "nearest"
+    """`worst` also runs approximate functions at the ends of their allowed error."""
+
+
+class _Asked(NamedTuple):
+    """One call with its values and what the CPU says about it."""
+
+    schema: Schema
+    call: OpCall
+    operands: Operands
+    expected: Expected
 
 
 class OpRunner:
@@ -104,7 +116,26 @@ class OpRunner:
                 f"{str(expected.cpu.error).splitlines()[0]}",
                 remedy=f"Give them with --args. The schema is {schema.func._schema}",
             )
-        return self._called(bare, schema, call, operands, expected)
+        asked = _Asked(schema, call, operands, expected)
+        answer = self._called(bare, asked)
+        if self._options.ulp == "nearest" or answer.error is None or not answer.launches:
+            return answer
+        return self._with_ends(answer, asked)
+
+    def _with_ends(self, answer: OpAnswer, asked: _Asked) -> OpAnswer:
+        """The answer with its figures at each end; one that is not executed there is unknown."""
+        ends = {}
+        try:
+            for direction in directions(self._options.ulp):
+                self._device.lean(direction)
+                leaning = self._called(answer, asked)
+                if leaning.error is None or leaning.outcome == "unknown":
+                    message = f"approximate functions {direction}: {leaning.message}"
+                    return msgspec.structs.replace(answer, outcome="unknown", message=message)
+                ends[direction] = leaning.error
+        finally:
+            self._device.lean("nearest")
+        return msgspec.structs.replace(answer, ends=ends)
 
     def _bare(self, op: str) -> OpAnswer:
         facts = self._device.facts
@@ -120,10 +151,9 @@ class OpRunner:
             args=self._options.args or drawn,
         )
 
-    def _called(
-        self, bare: OpAnswer, schema: Schema, call: OpCall, operands: Operands, expected: Expected
-    ) -> OpAnswer:
+    def _called(self, bare: OpAnswer, asked: _Asked) -> OpAnswer:
         device = self._device
+        schema, call, operands, expected = asked
         try:
             tensors, _ = on_device(device, call, operands)
             bound = bind(schema, call, tensors, torch.device("mps"))

@@ -63,6 +63,16 @@ def test_arguments_are_drawn_over_the_whole_range(monkeypatch: pytest.MonkeyPatc
     assert found.args == "drawn over the whole range, seed 3"
 
 
+def test_values_at_the_ends_of_the_allowed_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = FakeSession()
+    session.astray = {"odd": {"aten::exp": "aten::neg"}}
+    found = answer(monkeypatch, "aten::exp", session=session, args="float32[1,2]", ulp="worst")
+    differs = {direction: figures.differs for direction, figures in found.ends.items()}
+    assert differs == {"up": 0, "down": 0, "odd": 2, "even": 0}
+    assert "ulp odd" in answer_text(found)
+    assert not answer(monkeypatch, "aten::exp", args="float32[1,2]").ends
+
+
 @pytest.mark.parametrize(
     ("op", "args", "said"),
     [

@@ -1,0 +1,1 @@
+"""Facts from execution: PyTorch's own samples, called in simulated releases."""
