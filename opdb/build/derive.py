@@ -13,7 +13,7 @@ from typing import NamedTuple
 from opdb.build.call_graph import CertainCalls
 from opdb.build.control_flow import Flow
 from opdb.build.macho import Image
-from opdb.build.python_kernels import FILE, KEY, python_kernels
+from opdb.build.python_kernels import FILES, KEY, python_kernels
 from opdb.build.registrations import (
     Registration,
     catch_all,
@@ -67,7 +67,7 @@ def derive(wheel: Path) -> Facts:
         with _members(wheel) as (library, yaml, python):
             image = Image(library)
             try:
-                return _read(image, declared(load(yaml)), python_kernels(python))
+                return _read(image, declared(load(yaml)), python)
             finally:
                 image.close()
     except (KeyError, ValueError, zipfile.BadZipFile) as error:
@@ -78,11 +78,13 @@ def derive(wheel: Path) -> Facts:
 
 
 @contextmanager
-def _members(wheel: Path) -> Iterator[tuple[Path, Path, str]]:
-    """Library and YAML of a wheel, unpacked for a while, and the text that sets MPS up."""
+def _members(wheel: Path) -> Iterator[tuple[Path, Path, frozenset[str]]]:
+    """Library and YAML of a wheel, unpacked for a while, and what its Python registers for MPS."""
     with TemporaryDirectory(prefix="opdb-") as folder, zipfile.ZipFile(wheel) as archive:
         library, yaml = (Path(archive.extract(name, folder)) for name in (_LIBRARY, _YAML))
-        yield library, yaml, archive.read(FILE).decode()
+        there = [name for name in FILES if name in archive.namelist()]
+        registered = (python_kernels(archive.read(name).decode()) for name in there)
+        yield library, yaml, frozenset().union(*registered)
 
 
 def _read(image: Image, yaml: dict[str, Declared], python: frozenset[str]) -> Facts:

@@ -3,6 +3,7 @@
 `torch/testing/_internal/common_mps.py` decorates OpInfo entries with expected failures and skips,
 by macOS version. It is run with a stand-in for torch, once for each system, over entries of every
 name that its text mentions; what it does to them are the facts. Nothing else of torch is needed.
+What the entries' own definitions add to that is read by `opdb.build.upstream_entries`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from unittest.mock import patch
 from opdb import tables
 from opdb.build import download, write
 from opdb.build.releases import RELEASES
+from opdb.build.upstream_entries import DTYPES_FILE, FILES, definitions, entries
+from opdb.upstream import OWN
 
 __all__ = ["FILE", "SYSTEMS", "Expectation", "derive", "expectations", "read_wheel"]
 
@@ -46,7 +49,7 @@ class Expectation(NamedTuple):
 
     key: str
     """OpInfo's name and variant, joined without a separator, as the file spells it; `*` for every
-    entry that has no line of its own."""
+    entry that has no line of its own; `own:` and the same for what its definition says besides."""
     direction: str
     """`forward` or `gradient`."""
     kind: str
@@ -88,7 +91,25 @@ def read_wheel(path: Path) -> tuple[Expectation, ...]:
     with zipfile.ZipFile(path) as wheel:
         if FILE not in wheel.namelist():
             return ()
-        return expectations(wheel.read(FILE).decode())
+        found = expectations(wheel.read(FILE).decode())
+        there = {name: wheel.read(name).decode() for name in _texts(wheel)}
+    return tuple(sorted((*found, *_own(there))))
+
+
+def _texts(wheel: zipfile.ZipFile) -> list[str]:
+    return [name for name in (DTYPES_FILE, *FILES) if name in wheel.namelist()]
+
+
+def _own(texts: Mapping[str, str]) -> Iterator[Expectation]:
+    """What the definitions of entries say, by system."""
+    systems: dict[tuple[str, str, str, str], list[str]] = {}
+    calls = [call for file in FILES for call in definitions(texts.get(file, ""))]
+    for system in SYSTEMS if DTYPES_FILE in texts else ():
+        names = _run(texts[DTYPES_FILE], float(system)) | {"MACOS_VERSION": float(system)}
+        for fact in dict.fromkeys(entries(calls, names)):
+            systems.setdefault(tuple(fact), []).append(system)
+    for (key, *fact), found in systems.items():
+        yield Expectation(OWN + key, *fact, ",".join(found))
 
 
 def expectations(source: str) -> tuple[Expectation, ...]:
@@ -148,6 +169,8 @@ class _Torch(ModuleType):
             raise AttributeError(name)
         if name in {"backends", "mps"}:
             return self
+        if name == "dtype":
+            return str
         if name in {"is_available", "is_macos13_or_newer", "is_macos_or_newer"}:
             return lambda *_version: True
         return _NAMES.get(name, name)
@@ -160,7 +183,7 @@ def _decorate_info(decorator: Any, *_: Any, dtypes: Any = None, **__: Any) -> _D
     return Info(decorator, None if dtypes is None else tuple(dtypes))
 
 
-def _run(source: str, macos: float) -> Names:
+def _run(source: str, macos: float) -> dict[str, Any]:
     """The file's names after running it as on a system."""
     stand_ins = {
         "torch": _Torch("torch"),

@@ -11,7 +11,13 @@ import torch
 from torch import Tensor
 
 from scanner.capture.kernels import composite
-from scanner.capture.lowering import DENSE_ATTENTION, DROPOUT, FLOAT_TOLERANCE, ONE_HOT
+from scanner.capture.lowering import (
+    DENSE_ATTENTION,
+    DROPOUT,
+    EMPTY_NORM,
+    FLOAT_TOLERANCE,
+    ONE_HOT,
+)
 
 __all__ = ["BRANCHES", "UNCHECKED"]
 
@@ -98,19 +104,46 @@ def _pinv(
     self: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
 ) -> Tensor:
     """`at::native::linalg_pinv` on MPS: tolerances in float32 instead of float64."""
+    limits = _tolerances(self, atol, rtol)
+    return cast(Tensor, _aten.linalg_pinv.atol_rtol_tensor(self, **limits, hermitian=hermitian))
+
+
+def _matrix_rank(
+    input: Tensor, *, atol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
+    """`at::native::linalg_matrix_rank` on MPS, likewise."""
+    limits = _tolerances(input, atol, rtol)
+    rank = _aten.linalg_matrix_rank.atol_rtol_tensor
+    return cast(Tensor, rank(input, **limits, hermitian=hermitian))
+
+
+def _matrix_rank_of(self: Tensor, tol: float, hermitian: bool = False) -> Tensor:
+    """The same with one absolute tolerance."""
+    return _matrix_rank(self, atol=tol, rtol=0.0, hermitian=hermitian)
+
+
+def _tolerances(matrix: Tensor, atol: float | None, rtol: float | None) -> dict[str, Tensor]:
     if rtol is None:
-        precision = torch.finfo(self.dtype).eps * max(self.shape[-2:])
+        precision = torch.finfo(matrix.dtype).eps * max(matrix.shape[-2:])
         rtol = 0.0 if atol is not None and atol > 0 else precision
-    limits = [
-        torch.full((), value, dtype=torch.float32, device=self.device)
-        for value in (atol or 0.0, rtol)
-    ]
-    return cast(
-        Tensor,
-        _aten.linalg_pinv.atol_rtol_tensor(
-            self, atol=limits[0], rtol=limits[1], hermitian=hermitian
-        ),
-    )
+    return {
+        name: torch.full((), value, dtype=torch.float32, device=matrix.device)
+        for name, value in (("atol", atol or 0.0), ("rtol", rtol))
+    }
+
+
+def _batch_norm(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, *others: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
+    """`at::native::_batch_norm_impl_index` on MPS: nothing to norm keeps float32, not float64."""
+    if input.numel():
+        index = _aten._batch_norm_impl_index.default
+        return cast(Any, composite(index, input, weight, bias, *others))
+    result = input.clone()
+    result = result if weight is None else result * weight[0]
+    result = result if bias is None else result + bias[0]
+    saved = [input.new_empty(0, dtype=torch.float32) for _ in range(2)]
+    return result, *saved, input.new_empty(0, dtype=torch.uint8), 0
 
 
 def _one_hot_checked(self: Tensor, num_classes: int = -1) -> Tensor:
@@ -175,6 +208,9 @@ BRANCHES: dict[str, tuple[str, Any]] = {
     "lstm.input": ("aten::_lstm_mps", _lstm),
     "ctc_loss.Tensor": ("", _ctc_loss),
     "dropout": (DROPOUT, _dropout),
+    "_batch_norm_impl_index": (EMPTY_NORM, _batch_norm),
+    "linalg_matrix_rank": (FLOAT_TOLERANCE, _matrix_rank_of),
+    "linalg_matrix_rank.atol_rtol_float": (FLOAT_TOLERANCE, _matrix_rank),
     "linalg_pinv.atol_rtol_float": (FLOAT_TOLERANCE, _pinv),
     "one_hot": ("", _one_hot_checked),
     "rms_norm": ("aten::_fused_rms_norm", _rms_norm),

@@ -26,6 +26,7 @@ __all__ = [
     "CPU_ONLY",
     "DENSE_ATTENTION",
     "DROPOUT",
+    "EMPTY_NORM",
     "FALLBACKS",
     "FLOAT_TOLERANCE",
     "HOLDABLE",
@@ -52,6 +53,7 @@ FALLBACKS = frozenset({"aten::linalg_svd", "aten::upsample_nearest3d.vec"})
 """Composite ops that some releases register a CPU fallback for: they run whole, on the CPU."""
 
 DROPOUT = "branch::native_dropout"
+EMPTY_NORM = "branch::empty_batch_norm"
 FLOAT_TOLERANCE = "branch::float32_tolerance"
 DENSE_ATTENTION = "branch::attention_of_dense_tensors"
 ONE_HOT = "branch::one_hot_unchecked"
@@ -59,6 +61,7 @@ SAFE_SOFTMAX = "branch::safe_softmax"
 BRANCHES: dict[str, tuple[str, str]] = {
     DENSE_ATTENTION: ("2.5.0", "2.5.1"),
     DROPOUT: ("2.15.0", ""),
+    EMPTY_NORM: ("2.5.0", ""),
     FLOAT_TOLERANCE: ("2.4.1", ""),
     ONE_HOT: ("", "2.11.0"),
     SAFE_SOFTMAX: ("2.5.0", ""),
@@ -66,9 +69,9 @@ BRANCHES: dict[str, tuple[str, str]] = {
 """Branches that no registration tells of: first and last release that takes them (empty: open).
 
 From the calls and comparisons in each release's `dropout`, `one_hot` and attention functions:
-dropout is one op on MPS; the pseudo-inverse makes its tolerances in float32, since MPS has no
-float64; `one_hot` does not check its indices; attention guards its softmax, and leaves
-tensors that are not contiguous to the composite.
+dropout is one op on MPS; pseudo-inverse and rank make their tolerances in float32, since MPS has no
+float64, and batch norm of nothing its statistics; `one_hot` does not check its indices; attention
+guards its softmax, and leaves tensors that are not contiguous to the composite.
 """
 BRANCHES_BEFORE_MACOS_15: dict[str, tuple[str, str]] = {DENSE_ATTENTION: ("2.6.0", "2.11.0")}
 """Likewise, where the release asks for the system. Executed with the releases' own code."""

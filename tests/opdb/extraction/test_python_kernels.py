@@ -18,6 +18,25 @@ other.define("x")
     assert python_kernels(source) == {"native_group_norm"}
 
 
+def test_a_library_that_is_made_for_mps():
+    source = """
+mps_lib = torch.library.Library("aten", "IMPL", "MPS")
+mps_lib.impl("aten::linalg_lu_solve.out", linalg_lu_solve_out_mps)
+cpu = torch.library.Library("aten", "IMPL", "CPU")
+cpu.impl("aten::add.out", add)
+"""
+    assert python_kernels(source) == {"linalg_lu_solve.out"}
+
+
+@pytest.mark.parametrize(
+    ("release", "status"),
+    [("2.9.1", "unsupported"), ("2.10.0", "composite"), ("2.13.0", "composite")],
+)
+def test_solving_with_lu_factors(release, status):
+    """`torch._refs.linalg`, which `import torch` runs, has a kernel in 2.10 to 2.13."""
+    assert query.lookup("aten::linalg_lu_solve", release).status == status
+
+
 def test_an_overload_that_is_not_written_out_is_not_passed_over():
     with pytest.raises(ValueError, match="registered by expression"):
         python_kernels('for name in names:\n    _lib.impl(name, f, "MPS")\n')
