@@ -6,7 +6,7 @@ A row is an OpInfo entry with one dtype in one direction. *Positive* is a status
 changes the result (unsupported, wrong, nan, crash), against an expected failure. A fallback that is
 registered runs without a setting and gives the CPU's result, which PyTorch's tests accept. Rows
 that PyTorch does not run, or opdb cannot judge, are counted apart, and so are those that
-`bench/agreement.toml` excludes with a verified reason: one that matches no disagreement is an error.
+`bench/agreement.toml` excludes with a verified reason. A reason that fits no disagreement fails.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -85,7 +86,7 @@ def main() -> None:
     options = parser.parse_args()
     causes = msgspec.toml.decode(BOOK.read_bytes(), type=Book).cause
     used: set[tuple[Cause, str]] = set()
-    releases = options.release or RELEASES
+    releases: Sequence[str] = options.release or RELEASES
     for release in releases:
         rows = list(coverage(release, options.macos, options.evidence.split(",")))
         used |= compare(release, options.macos, rows, causes, show=options.list)
@@ -93,7 +94,9 @@ def main() -> None:
         sys.exit("\n".join(f"bench/agreement.toml: matches nothing: {each}" for each in left))
 
 
-def unused(causes: tuple[Cause, ...], used: set[tuple[Cause, str]], ran: list[str]) -> list[str]:
+def unused(
+    causes: tuple[Cause, ...], used: set[tuple[Cause, str]], ran: Sequence[str]
+) -> list[str]:
     """Causes with a release in which nothing disagrees as they say."""
     return [
         f"{', '.join(cause.entries)} in {release}"

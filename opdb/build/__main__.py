@@ -1,6 +1,6 @@
 """`python -m opdb.build torch|upstream [--release V]… [--check]`: derives data from wheels.
 
-`python -m opdb.build opinfo [--check]`: from the installed torch.
+`python -m opdb.build opinfo [--entry NAME]… [--check]`: from the installed torch.
 
 `python -m opdb.build torch-sim [--release V]… [--macos M]… [--check]`: executes prepared releases.
 """
@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m opdb.build", description=__doc__)
     parser.add_argument("framework", choices=list(_BUILDERS))
     parser.add_argument("--release", action="append", metavar="V", help="only this one; repeatable")
+    parser.add_argument("--entry", action="append", help="of OpInfo: only this one; repeatable")
     parser.add_argument("--check", action="store_true", help="compare with the data, write nothing")
     parser.add_argument("--data", type=Path, default=torch_data.FOLDER, help="data folder")
     parser.add_argument(
@@ -78,10 +79,10 @@ def _upstream(options: argparse.Namespace, releases: list[str]) -> dict[str, str
 
 
 def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
-    del options, releases
+    del releases
     from opdb.build import opinfo
 
-    return {tables.OPINFO.file: opinfo.table(_say)}
+    return {tables.OPINFO.file: opinfo.table(_say, frozenset(options.entry or ()))}
 
 
 def _executed(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:

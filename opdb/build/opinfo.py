@@ -8,7 +8,7 @@ MPS' dispatch table would be asked.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch.utils._pytree import tree_leaves
 
-from opdb import query, tables
+from opdb import intervals, query, store, tables
 from opdb.build import write
 from opdb.build.releases import RELEASES
 from opdb.facts import plain
@@ -37,8 +37,8 @@ DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "complex64", "complex32", "complex128"),
     *("int64", "int32", "int16", "int8", "uint8", "bool"),
 )
-SAMPLES = 40
-"""Of an entry, at most: what OpInfo lists first are the ordinary cases."""
+SAMPLES = 120
+"""Of an entry, at most: norms that need singular values come late among their 116."""
 
 _WIDE = frozenset({"float64", "complex128"})
 _WIDE_KINDS = frozenset({torch.float64, torch.complex128})
@@ -64,17 +64,17 @@ class Reached(NamedTuple):
     """`wide` when float64 arises from narrower inputs, else `-`."""
 
 
-def table(progress: _Progress = lambda _: None) -> str:
-    """Text of the data file.
+def table(progress: _Progress = lambda _: None, only: Collection[str] = ()) -> str:
+    """Text of the data file; with `only`, other entries keep the lines that they have.
 
     An entry is recorded again for another lowering profile only where a glance at it differs.
     """
-    facts: write.Rows = {}
+    facts: write.Rows = dict(_kept(only)) if only else {}
     full: dict[tuple[int, tuple[Reached, ...]], tuple[Reached, ...]] = {}
     for profile, releases in _profiles():
         progress(f"{profile.id}: {', '.join(releases)}")
         with _as_on(profile) as placement:
-            for number, info in enumerate(_entries()):
+            for number, info in enumerate(_entries(only)):
                 look = tuple(_entry(info, placement, ("float32",), 1))
                 key = (number, look)
                 if key not in full:
@@ -84,13 +84,20 @@ def table(progress: _Progress = lambda _: None) -> str:
     return write.render(tables.OPINFO, facts, RELEASES)
 
 
+def _kept(without: Collection[str]) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    places = store.default.places
+    for _, fields in tables.lines(store.default.folder / tables.OPINFO.file, tables.OPINFO):
+        if fields[0] not in without:
+            spans = intervals.decode(fields[-1], places)
+            held = {name for low, high in spans for name in RELEASES if low <= places[name] <= high}
+            yield Reached(*fields[:-1]), held
+
+
 def reached(release: str, names: Iterable[str]) -> Iterator[Reached]:
     """Everything for some entries, as in a release."""
-    wanted = frozenset(names)
     with _as_on(profile_for(Target(framework="torch", version=release), query)) as placement:
-        for info in _entries():
-            if info.name in wanted:
-                yield from _entry(info, placement, DTYPES, SAMPLES)
+        for info in _entries(frozenset(names)):
+            yield from _entry(info, placement, DTYPES, SAMPLES)
 
 
 def _profiles() -> list[tuple[Profile, list[str]]]:
@@ -108,10 +115,10 @@ def _as_on(profile: Profile) -> Iterator[Placement]:
         yield placement
 
 
-def _entries() -> list[Any]:
+def _entries(only: Collection[str] = ()) -> list[Any]:
     from torch.testing._internal.common_methods_invocations import op_db
 
-    return list(op_db)
+    return [info for info in op_db if not only or info.name in only]
 
 
 def _entry(

@@ -34,10 +34,11 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 def _libraries(tree: ast.Module) -> Iterator[str]:
     """Variables that hold a library whose every kernel is for MPS."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            if [_literal(argument) for argument in node.value.args] == ["aten", "IMPL", "MPS"]:
-                yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+    assigned = (node for node in ast.walk(tree) if isinstance(node, ast.Assign))
+    for node in assigned:
+        made = node.value.args if isinstance(node.value, ast.Call) else []
+        if [_literal(argument) for argument in made] == ["aten", "IMPL", "MPS"]:
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def _registers(call: ast.Call, libraries: set[str]) -> bool:

@@ -21,7 +21,7 @@ from unittest.mock import patch
 from opdb import tables
 from opdb.build import download, write
 from opdb.build.releases import RELEASES
-from opdb.build.upstream_entries import DTYPES_FILE, FILES, definitions, entries
+from opdb.build.upstream_entries import DTYPES_FILE, FILES, Own, definitions, entries
 from opdb.upstream import OWN
 
 __all__ = ["FILE", "SYSTEMS", "Expectation", "derive", "expectations", "read_wheel"]
@@ -102,14 +102,14 @@ def _texts(wheel: zipfile.ZipFile) -> list[str]:
 
 def _own(texts: Mapping[str, str]) -> Iterator[Expectation]:
     """What the definitions of entries say, by system."""
-    systems: dict[tuple[str, str, str, str], list[str]] = {}
+    systems: dict[Own, list[str]] = {}
     calls = [call for file in FILES for call in definitions(texts.get(file, ""))]
     for system in SYSTEMS if DTYPES_FILE in texts else ():
         names = _run(texts[DTYPES_FILE], float(system)) | {"MACOS_VERSION": float(system)}
         for fact in dict.fromkeys(entries(calls, names)):
-            systems.setdefault(tuple(fact), []).append(system)
-    for (key, *fact), found in systems.items():
-        yield Expectation(OWN + key, *fact, ",".join(found))
+            systems.setdefault(fact, []).append(system)
+    for own, on in systems.items():
+        yield Expectation(OWN + own.key, own.direction, own.kind, own.dtypes, ",".join(on))
 
 
 def expectations(source: str) -> tuple[Expectation, ...]:

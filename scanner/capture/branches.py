@@ -117,6 +117,24 @@ def _matrix_rank(
     return cast(Tensor, rank(input, **limits, hermitian=hermitian))
 
 
+def _matrix_rank_within(
+    input: Tensor,
+    *,
+    atol: Tensor | None = None,
+    rtol: Tensor | None = None,
+    hermitian: bool = False,
+) -> Tensor:
+    """The same with tolerances in tensors, of which any may be missing."""
+    rank = _aten.linalg_matrix_rank.atol_rtol_tensor
+    if atol is None:
+        atol = torch.zeros((), dtype=torch.float32, device=input.device)
+    if rtol is None:
+        precision = torch.finfo(input.dtype).eps * max(input.shape[-2:])
+        rtol = torch.full((), precision, dtype=torch.float32, device=input.device)
+        rtol = torch.where(atol > 0, torch.zeros_like(rtol), rtol)
+    return cast(Tensor, composite(rank, input, atol=atol, rtol=rtol, hermitian=hermitian))
+
+
 def _matrix_rank_of(self: Tensor, tol: float, hermitian: bool = False) -> Tensor:
     """The same with one absolute tolerance."""
     return _matrix_rank(self, atol=tol, rtol=0.0, hermitian=hermitian)
@@ -132,13 +150,11 @@ def _tolerances(matrix: Tensor, atol: float | None, rtol: float | None) -> dict[
     }
 
 
-def _batch_norm(
-    input: Tensor, weight: Tensor | None, bias: Tensor | None, *others: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor, int]:
+def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, *others: Any) -> Any:
     """`at::native::_batch_norm_impl_index` on MPS: nothing to norm keeps float32, not float64."""
     if input.numel():
         index = _aten._batch_norm_impl_index.default
-        return cast(Any, composite(index, input, weight, bias, *others))
+        return composite(index, input, weight, bias, *others)
     result = input.clone()
     result = result if weight is None else result * weight[0]
     result = result if bias is None else result + bias[0]
@@ -211,6 +227,7 @@ BRANCHES: dict[str, tuple[str, Any]] = {
     "_batch_norm_impl_index": (EMPTY_NORM, _batch_norm),
     "linalg_matrix_rank": (FLOAT_TOLERANCE, _matrix_rank_of),
     "linalg_matrix_rank.atol_rtol_float": (FLOAT_TOLERANCE, _matrix_rank),
+    "linalg_matrix_rank.atol_rtol_tensor": (FLOAT_TOLERANCE, _matrix_rank_within),
     "linalg_pinv.atol_rtol_float": (FLOAT_TOLERANCE, _pinv),
     "one_hot": ("", _one_hot_checked),
     "rms_norm": ("aten::_fused_rms_norm", _rms_norm),

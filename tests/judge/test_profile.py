@@ -6,6 +6,7 @@ from opdb import query
 from scanner.capture.lowering import (
     DENSE_ATTENTION,
     DROPOUT,
+    EMPTY_NORM,
     FLOAT_TOLERANCE,
     ONE_HOT,
     SAFE_SOFTMAX,
@@ -31,9 +32,19 @@ def test_only_kernels_are_held() -> None:
 def test_branches_follow_the_release() -> None:
     facts = Facts({})
     assert profile_for(torch("2.3.1"), facts).holds == (ONE_HOT,)
-    assert profile_for(torch("2.11.0"), facts).holds == (FLOAT_TOLERANCE, ONE_HOT, SAFE_SOFTMAX)
-    assert profile_for(torch("2.12.0"), facts).holds == (FLOAT_TOLERANCE, SAFE_SOFTMAX)
-    assert profile_for(torch("2.15.0"), facts).holds == (FLOAT_TOLERANCE, DROPOUT, SAFE_SOFTMAX)
+    assert profile_for(torch("2.11.0"), facts).holds == (
+        EMPTY_NORM,
+        FLOAT_TOLERANCE,
+        ONE_HOT,
+        SAFE_SOFTMAX,
+    )
+    assert profile_for(torch("2.12.0"), facts).holds == (EMPTY_NORM, FLOAT_TOLERANCE, SAFE_SOFTMAX)
+    assert profile_for(torch("2.15.0"), facts).holds == (
+        EMPTY_NORM,
+        FLOAT_TOLERANCE,
+        DROPOUT,
+        SAFE_SOFTMAX,
+    )
 
 
 def test_some_branches_follow_the_system() -> None:

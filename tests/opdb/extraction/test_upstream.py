@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 from opdb.build.upstream import FILE, Expectation, expectations, read_wheel
+from opdb.build.upstream_entries import Own, definitions, entries
+
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 
 SOURCE = """
 import unittest
@@ -64,3 +68,51 @@ def test_a_wheel_without_the_file_says_nothing(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel, "a") as file:
         file.writestr(FILE, SOURCE)
     assert len(read_wheel(wheel)) == 10
+
+
+DEFINITIONS = """
+op_db = [
+    OpInfo(
+        "lerp",
+        dtypes=floating_types_and(torch.half),
+        dtypesIfMPS=all_types(),
+        backward_dtypesIfMPS=custom_types(torch.float32),
+        skips=(
+            DecorateInfo(unittest.expectedFailure, "TestConsistency", device_type="mps"),
+            DecorateInfo(unittest.skip("no"), "TestConsistency", "test_output_grad_match",
+                         dtypes=(torch.half,), active_if=lambda _: MACOS_VERSION < 15.0),
+            DecorateInfo(unittest.expectedFailure, "TestConsistency", device_type="cpu"),
+            DecorateInfo(toleranceOverride({}), "TestConsistency"),
+            DecorateInfo(unittest.expectedFailure, "TestCommon"),
+        ),
+    ),
+    OpInfo("max", variant_test_name="binary", dtypes=unknown(torch.half)),
+]
+"""
+
+
+def test_reads_what_definitions_say_of_a_system() -> None:
+    floats = ("float16", "float32", "float64")
+    names = {
+        "torch": SimpleNamespace(half="float16", float32="float32"),
+        "all_types": lambda: (*floats, "bfloat16", *INTEGERS, "bool"),
+        "floating_types_and": lambda *more: (*floats, *more),
+        "custom_types": lambda *dtypes: dtypes,
+    }
+    calls = definitions(DEFINITIONS)
+    expected_failure = Own("lerp", "forward", "xfail", "*")
+    untested = [
+        Own("lerp", "forward", "skip", "complex32,complex64"),
+        Own(
+            "lerp",
+            "gradient",
+            "skip",
+            ",".join(sorted({"bfloat16", "bool", "complex32", "complex64", "float16", *INTEGERS})),
+        ),
+    ]
+    assert list(entries(calls, names | {"MACOS_VERSION": 15.0})) == [expected_failure, *untested]
+    assert list(entries(calls, names | {"MACOS_VERSION": 14.0})) == [
+        expected_failure,
+        Own("lerp", "gradient", "skip", "float16"),
+        *untested,
+    ]
