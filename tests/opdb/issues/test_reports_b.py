@@ -101,7 +101,7 @@ OPS = (
         "lu_solve-167238",
         "linalg_lu_solve(LU=float32[2,2], pivots=int32[2], B=float32[2,1])",
         "2.9.1",
-        "2.14.0",
+        "2.10.0",
     ),
     Report("maxpool3d-141287", POOL_3D, "2.6.0", "2.9.0"),
     Report("maxpool3d-158723", POOL_3D, "2.7.1", "2.9.0"),
