@@ -153,7 +153,7 @@ def test_an_unknown_outcome_is_exit_code_3(
     assert run(["sim", "op", "exp", "--macos", "26.2", "--gpu", "m3", "--dtype", "half"]) == 3
     ((name, target, options),) = asked
     assert (name, target.id) == ("aten::exp", "torch==2.9.1,macos=26.2,chip=M3")
-    assert options == {"args": "", "dtype": "float16", "seed": 0}
+    assert options == {"args": "", "dtype": "float16", "seed": 0, "ulp": "nearest"}
     assert capsys.readouterr().out == snapshot
     known = msgspec.structs.replace(ANSWER, outcome="raises")
     monkeypatch.setattr(ask, "ask_op", lambda *_: known)
