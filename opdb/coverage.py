@@ -18,6 +18,7 @@ from opdb.issues.book import default as known_issues
 from opdb.issues.effects import STATUS
 from opdb.issues.ranges import reach
 from scanner.records import Evidence, Status, Target
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["EVIDENCE", "Row", "coverage"]
 
@@ -25,9 +26,6 @@ EVIDENCE: tuple[Evidence, ...] = ("database", "simulated", "inferred", "issue")
 """What statuses may rest on. What PyTorch's tests expect (`upstream`) is apart from these."""
 
 _WIDE = frozenset({"float64", "complex128"})
-_ORDER: tuple[Status, ...] = (
-    *("crash", "unsupported", "wrong", "nan", "fallback", "slow", "unknown", "composite", "native"),
-)
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +88,7 @@ _WIDE_DTYPE = _Judged("unsupported", "database", ("float64",))
 
 def _worst(judged: list[_Judged], evidence: Collection[str]) -> _Judged:
     allowed = [each for each in judged if each.evidence is None or each.evidence in evidence]
-    worst = min(allowed, key=lambda each: _ORDER.index(each.status), default=None)
+    worst = min(allowed, key=lambda each: SEVERITY_ORDER.index(each.status), default=None)
     return worst or _Judged("unknown", None, ())
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from opdb.issues.effects import STATUS
 from scanner.judge.interface import Knowledge
-from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import OpCall, Target, Verdict
+from scanner.statuses import SEVERITY_ORDER
 
 if TYPE_CHECKING:
     from opdb.issues.match import Match

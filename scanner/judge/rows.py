@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from scanner.records import Coverage, OpCall, OpGraph, OpReport, Status, Target, Verdict
+from scanner.statuses import SEVERITY_ORDER
 
-__all__ = ["SEVERITY_ORDER", "coverage", "merge_rows", "worst_status"]
-
-SEVERITY_ORDER: tuple[Status, ...] = (
-    "crash",
-    "unsupported",
-    "wrong",
-    "nan",
-    "fallback",
-    "slow",
-    "unknown",
-    "skipped",
-    "composite",
-    "native",
-)
-"""Statuses, worst first."""
-
-assert set(SEVERITY_ORDER) == set(get_args(Status))
+__all__ = ["coverage", "merge_rows", "worst_status"]
 
 Judged = tuple[Target, OpGraph, Sequence[Verdict]]
 """A target, the graph it dispatches, and a verdict for each op of that graph."""

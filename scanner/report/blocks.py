@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scanner.judge.rows import SEVERITY_ORDER, worst_status
+from scanner.judge.rows import worst_status
 from scanner.records import Finding, Location, Measurement, OpReport, Status, Variant, Verdict
 from scanner.report.words import inputs_text
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["STATUS_STYLES", "Block", "blocks", "measured_apart"]
 

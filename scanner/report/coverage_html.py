@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from opdb.coverage import Row
-from scanner.judge.rows import SEVERITY_ORDER
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["coverage_html"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from opdb.coverage import Row
-from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import Status
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["coverage_text"]
 

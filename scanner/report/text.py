@@ -10,7 +10,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from scanner.judge.rows import SEVERITY_ORDER
 from scanner.records import Coverage, ModelReport, Report, Target
 from scanner.report.blocks import STATUS_STYLES, blocks
 from scanner.report.evidence import evidence_text, unanswered
@@ -19,6 +18,7 @@ from scanner.report.text_rows import block_table
 from scanner.report.text_time import step_text
 from scanner.report.text_whole import batch_lines, step_lines
 from scanner.report.words import clean, count, join, short_target
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["render"]
 

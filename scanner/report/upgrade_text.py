@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from scanner.judge.rows import SEVERITY_ORDER
 from scanner.judge.upgrade import ModelUpgrade, Upgrade
+from scanner.statuses import SEVERITY_ORDER
 
 __all__ = ["upgrade_text"]
 

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scanner.judge.measured import call_of
-from scanner.judge.rows import SEVERITY_ORDER, coverage, merge_rows, worst_status
+from scanner.judge.rows import coverage, merge_rows, worst_status
 from scanner.records import OpCall, OpGraph, OpReport, Status, Target, Verdict
+from scanner.statuses import SEVERITY_ORDER
 from tests.samples import TORCH_29, TORCH_214, at, call, graph, spec
 
 
