@@ -18,6 +18,7 @@ __all__ = [
     "Divergence",
     "Evidence",
     "Finding",
+    "Fix",
     "Location",
     "Measurement",
     "ModelReport",
@@ -27,6 +28,7 @@ __all__ = [
     "Phase",
     "Report",
     "Severity",
+    "SourceScan",
     "Status",
     "Step",
     "StepLoss",
@@ -98,6 +100,11 @@ class Location(_Record, frozen=True, kw_only=True):
     """Module path as in `named_modules()`: `layers.0.attn`; empty for the root or outside one."""
     library: str = ""
     """`file:line` in the library that was called from there, when the op was issued by one."""
+    column: int | None = None
+    """1-based, in characters; None for places known by their line alone."""
+    end_line: int | None = None
+    end_column: int | None = None
+    """1-based, of the character after the last."""
 
 
 class OpCall(_Record, frozen=True, kw_only=True):
@@ -368,6 +375,15 @@ class OpReport(_Record, frozen=True, kw_only=True):
     estimate: dict[str, Any] | None = None
 
 
+class Fix(_Record, frozen=True, kw_only=True):
+    """A change of the source that `opscan fix` makes."""
+
+    description: str
+    """As an order: `Replace .cuda() by .to(device)`."""
+    safe: bool
+    """Whether the program means the same afterwards wherever it ran before."""
+
+
 class Finding(_Record, frozen=True, kw_only=True):
     """Something the user should act on."""
 
@@ -384,6 +400,7 @@ class Finding(_Record, frozen=True, kw_only=True):
     suppressed: str | None = None
     """The user's reason, when an ignore matched."""
     calls: int = 0
+    fix: Fix | None = None
 
 
 class Coverage(_Record, frozen=True, kw_only=True):
@@ -419,8 +436,19 @@ class ModelReport(_Record, frozen=True, kw_only=True):
     """Whole steps timed on a device (`--batch`)."""
 
 
+class SourceScan(_Record, frozen=True, kw_only=True):
+    """What reading source files showed, without running them."""
+
+    files: int
+    """Read, those without a finding included."""
+    skipped: int = 0
+    """Of these, files that never mention a framework."""
+    findings: tuple[Finding, ...] = ()
+    """In the order of files, then of lines."""
+
+
 class Summary(_Record, frozen=True, kw_only=True):
-    """Totals over all models."""
+    """Totals over all models and source files."""
 
     errors: int
     warnings: int
@@ -438,5 +466,7 @@ class Report(_Record, frozen=True, kw_only=True):
     """Facts about the machine and moment of the scan; the only part that may hold a timestamp."""
     targets: tuple[Target, ...] = ()
     models: tuple[ModelReport, ...] = ()
+    source: SourceScan | None = None
+    """None when no source rule was asked."""
     summary: Summary
     exit_code: int

@@ -38,8 +38,8 @@ def judge_again(
         tool={"name": "opscan", "version": __version__},
         targets=wanted,
         models=models,
-        summary=summarize(models),
-        exit_code=exit_code(models, gate),
+        summary=summarize(models, report.source),
+        exit_code=exit_code(models, gate, report.source),
     )
 
 

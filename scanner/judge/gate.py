@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scanner.records import Finding, ModelReport, Summary
+from scanner.records import Finding, ModelReport, SourceScan, Summary
 
 __all__ = ["FailOn", "Gate", "exit_code", "summarize"]
 
@@ -30,31 +30,34 @@ class Gate:
     allow_incomplete: bool = False
 
 
-def summarize(models: Sequence[ModelReport]) -> Summary:
+def summarize(models: Sequence[ModelReport], source: SourceScan | None = None) -> Summary:
     """Count findings that are not suppressed, and whether everything was judged."""
-    severities = Counter(finding.severity for finding in _active(models))
+    severities = Counter(finding.severity for finding in _active(models, source))
+    judged = bool(models) or source is not None
     return Summary(
         errors=severities["error"],
         warnings=severities["warning"],
         notes=severities["note"],
-        complete=bool(models) and all(_complete(model) for model in models),
+        complete=judged and all(_complete(model) for model in models),
     )
 
 
-def exit_code(models: Sequence[ModelReport], gate: Gate) -> int:
+def exit_code(models: Sequence[ModelReport], gate: Gate, source: SourceScan | None = None) -> int:
     """2 opscan failed on something, else 1 blocking findings, else 3 incomplete, else 0."""
-    findings = list(_active(models))
+    findings = list(_active(models, source))
     if any(finding.rule in _FAILED_RULES for finding in findings):
         return 2
     if any(finding.severity in _BLOCKING[gate.fail_on] for finding in findings):
         return 1
-    if summarize(models).complete or gate.allow_incomplete:
+    if summarize(models, source).complete or gate.allow_incomplete:
         return 0
     return 3
 
 
-def _active(models: Iterable[ModelReport]) -> Iterable[Finding]:
-    return (finding for model in models for finding in model.findings if not finding.suppressed)
+def _active(models: Iterable[ModelReport], source: SourceScan | None) -> Iterator[Finding]:
+    of_source = source.findings if source else ()
+    found = (*(finding for model in models for finding in model.findings), *of_source)
+    return (finding for finding in found if not finding.suppressed)
 
 
 def _complete(model: ModelReport) -> bool:

@@ -88,8 +88,9 @@ def _three(value: float) -> str:
 
 
 def place(location: Location) -> str:
-    """`train.py:12`."""
-    return clean(f"{location.file}:{location.line}")
+    """`train.py:12`, and `train.py:12:5` where the column is known."""
+    column = f":{location.column}" if location.column else ""
+    return clean(f"{location.file}:{location.line}{column}")
 
 
 def short_target(target: Target) -> str:
