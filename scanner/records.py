@@ -13,6 +13,7 @@ __all__ = [
     "Accumulated",
     "BatchPoint",
     "BatchSweep",
+    "CallOrder",
     "Capture",
     "Coverage",
     "Divergence",
@@ -416,6 +417,15 @@ class Coverage(_Record, frozen=True, kw_only=True):
     """target id → `by_config` or `by_call` → status → number."""
 
 
+class CallOrder(_Record, frozen=True, kw_only=True):
+    """The calls of a step in the order in which they were executed."""
+
+    targets: tuple[str, ...]
+    """Ids of the targets that dispatch the step so."""
+    rows: tuple[int, ...]
+    """Index into `ModelReport.ops` for each call."""
+
+
 class ModelReport(_Record, frozen=True, kw_only=True):
     """Everything known about one model."""
 
@@ -434,6 +444,8 @@ class ModelReport(_Record, frozen=True, kw_only=True):
     """Whole steps run on a device (`--steps`)."""
     batches: BatchSweep | None = None
     """Whole steps timed on a device (`--batch`)."""
+    order: tuple[CallOrder, ...] = ()
+    """Empty when the capture kept no order."""
 
 
 class SourceScan(_Record, frozen=True, kw_only=True):

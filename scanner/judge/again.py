@@ -18,7 +18,7 @@ from scanner.judge.interface import Knowledge
 from scanner.judge.measured import call_of
 from scanner.judge.models import judge_model
 from scanner.judge.profile import profile_for
-from scanner.records import ModelReport, OpGraph, Report, Target
+from scanner.records import ModelReport, OpGraph, Report, Step, Target
 
 __all__ = ["judge_again"]
 
@@ -68,9 +68,13 @@ def _judged(
 
 
 def _graph(model: ModelReport, target: str) -> OpGraph:
-    """What the report says that the target dispatches; order and values of the step are lost."""
+    """What the report says that the target dispatches; values of the step are lost."""
     assert model.capture is not None
-    rows = [row for row in model.ops if any(each.target == target for each in row.verdicts)]
+    rows = {
+        place: row
+        for place, row in enumerate(model.ops)
+        if any(each.target == target for each in row.verdicts)
+    }
     return OpGraph(
         name=model.name,
         source=model.source,
@@ -80,5 +84,15 @@ def _graph(model: ModelReport, target: str) -> OpGraph:
         mode="infer" if model.mode == "infer" else "train",
         holds=(),
         capture=model.capture,
-        ops=tuple(map(call_of, rows)),
+        ops=tuple(map(call_of, rows.values())),
+        steps=_steps(model, target, list(rows)),
     )
+
+
+def _steps(model: ModelReport, target: str, rows: list[int]) -> tuple[Step, ...]:
+    """The order of execution, where the report has it; `rows` are the model's that are kept."""
+    ops = {row: op for op, row in enumerate(rows)}
+    order = next((each.rows for each in model.order if target in each.targets), ())
+    if not ops.keys() >= set(order):  # a file that somebody edited
+        return ()
+    return tuple(Step(op=ops[row], location=-1, reads=(), writes=()) for row in order)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from scanner.capture.ledger import Captured, NotCaptured
 from scanner.judge.findings import op_findings, problem_findings
 from scanner.judge.interface import Knowledge
-from scanner.judge.rows import coverage, merge_rows
+from scanner.judge.rows import call_order, coverage, merge_rows
 from scanner.judge.rules import Problem
 from scanner.judge.verdicts import judge
 from scanner.records import Capture, Coverage, ModelReport, OpGraph, Target
@@ -43,6 +43,7 @@ def judge_model(
         ops=rows,
         findings=(*findings, *problem_findings(Problem(name=model.name, capture=capture))),
         coverage=coverage(rows),
+        order=call_order(judged),
     )
 
 

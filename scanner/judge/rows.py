@@ -8,10 +8,19 @@ from typing import Any
 
 import msgspec
 
-from scanner.records import Coverage, OpCall, OpGraph, OpReport, Status, Target, Verdict
+from scanner.records import (
+    CallOrder,
+    Coverage,
+    OpCall,
+    OpGraph,
+    OpReport,
+    Status,
+    Target,
+    Verdict,
+)
 from scanner.statuses import SEVERITY_ORDER
 
-__all__ = ["coverage", "merge_rows", "worst_status"]
+__all__ = ["call_order", "coverage", "merge_rows", "worst_status"]
 
 Judged = tuple[Target, OpGraph, Sequence[Verdict]]
 """A target, the graph it dispatches, and a verdict for each op of that graph."""
@@ -23,6 +32,26 @@ def merge_rows(judged: Iterable[Judged]) -> tuple[OpReport, ...]:
     Rows stand in order of first execution; those that only a later graph has follow the row they
     follow there.
     """
+    return tuple(_merged(judged).values())
+
+
+def call_order(judged: Sequence[Judged]) -> tuple[CallOrder, ...]:
+    """What each target executes, as indices into `merge_rows(judged)`; equal orders once.
+
+    A graph that kept no order, or not of all its calls, has none.
+    """
+    places = {key: place for place, key in enumerate(_merged(judged))}
+    orders: dict[tuple[int, ...], list[str]] = {}
+    for target, graph, _ in judged:
+        if graph.steps and len(graph.steps) == sum(call.calls for call in graph.ops):
+            rows = [places[key] for key in _keys(graph)]
+            order = tuple(rows[step.op] for step in graph.steps)
+            orders.setdefault(order, []).append(target.id)
+    return tuple(CallOrder(targets=tuple(ids), rows=rows) for rows, ids in orders.items())
+
+
+def _merged(judged: Iterable[Judged]) -> dict[str, OpReport]:
+    """Rows by key, in the order of `merge_rows`."""
     rows: dict[str, OpReport] = {}
     followers: dict[str, list[str]] = {}
     start = ""
@@ -37,7 +66,7 @@ def merge_rows(judged: Iterable[Judged]) -> tuple[OpReport, ...]:
                 followers.setdefault(anchor, []).append(key)
         start = "before"
     order = [*_walk("before", followers), *_walk("", followers)]
-    return tuple(rows[key] for key in order)
+    return {key: rows[key] for key in order}
 
 
 def _walk(anchor: str, followers: dict[str, list[str]]) -> Iterator[str]:

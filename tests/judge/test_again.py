@@ -8,7 +8,7 @@ from scanner.errors import UsageError
 from scanner.judge.again import judge_again
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.judge.models import judge_model, model_without_graph
-from scanner.records import BatchSweep, Report, Target
+from scanner.records import BatchSweep, CallOrder, Report, Step, Target
 from scanner.report.interface import Style
 from scanner.report.json_ import parse, render
 from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
@@ -35,6 +35,9 @@ def report(target: Target = TORCH_29) -> Report:
                 call("aten::mm", attributes={"beta": 1.0}),
                 call("aten::missing", calls=3),
                 call("aten::_to_copy", outputs=(wide,)),
+                steps=tuple(
+                    Step(op=op, location=-1, reads=(), writes=()) for op in (1, 0, 1, 2, 1)
+                ),
             )
         },
     )
@@ -64,6 +67,16 @@ def test_another_target_gets_the_verdicts_that_a_scan_would_give() -> None:
     found = judge_again(saved(report()), (TORCH_210,), Gate(), KNOWN)
     assert found == report(TORCH_210)
     assert [each.rule for each in found.models[0].findings] == ["OPS104"]
+
+
+def test_the_order_of_execution_is_kept_unless_it_is_none() -> None:
+    before = report()
+    (order,) = judge_again(saved(before), (), Gate(), KNOWN).models[0].order
+    assert order == CallOrder(targets=(TORCH_29.id,), rows=(1, 0, 1, 2, 1))
+    broken = msgspec.structs.replace(order, rows=(1, 99))
+    model = msgspec.structs.replace(before.models[0], order=(broken,))
+    before = msgspec.structs.replace(before, models=(model, *before.models[1:]))
+    assert judge_again(before, (), Gate(), KNOWN).models[0].order == ()
 
 
 def test_the_gate_is_applied_anew() -> None:

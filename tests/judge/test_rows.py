@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scanner.judge.measured import call_of
-from scanner.judge.rows import coverage, merge_rows, worst_status
-from scanner.records import OpCall, OpGraph, OpReport, Status, Target, Verdict
+from scanner.judge.rows import call_order, coverage, merge_rows, worst_status
+from scanner.records import OpCall, OpGraph, OpReport, Status, Step, Target, Verdict
 from scanner.statuses import SEVERITY_ORDER
 from tests.samples import TORCH_29, TORCH_214, at, call, graph, spec
 
@@ -54,6 +55,44 @@ def test_what_only_one_target_dispatches_stands_where_it_runs() -> None:
     )
     assert [op.removeprefix("aten::") for op, _ in found] == ["first", "a", "x", "y", "mm", "z"]
     assert dict(found)["aten::mm"] == ["torch==2.9.1 native"]
+
+
+def executed(letters: str) -> OpGraph:
+    """A step of calls named by one letter each, in this order."""
+    ops = list(dict.fromkeys(letters))
+    return graph(
+        *(call(f"aten::{letter}", calls=letters.count(letter)) for letter in ops),
+        steps=tuple(
+            Step(op=ops.index(letter), location=0, reads=(), writes=()) for letter in letters
+        ),
+    )
+
+
+def orders_of(*steps: OpGraph) -> list[tuple[list[str], str]]:
+    targets = [Target(framework="torch", version=f"2.{minor}.0") for minor in range(len(steps))]
+    judged = [
+        (target, step, said(target, *["native"] * len(step.ops)))
+        for target, step in zip(targets, steps, strict=True)
+    ]
+    names = [row.op.removeprefix("aten::") for row in merge_rows(judged)]
+    return [
+        ([target.removeprefix("torch==") for target in order.targets],
+         "".join(names[row] for row in order.rows))
+        for order in call_order(judged)
+    ]  # fmt: skip
+
+
+def test_order_is_that_of_execution_and_points_into_the_rows() -> None:
+    assert orders_of(executed("abab"), executed("bac"), executed("abab")) == [
+        (["2.0.0", "2.2.0"], "abab"),
+        (["2.1.0"], "bac"),
+    ]
+
+
+def test_a_graph_without_order_or_with_part_of_one_has_none() -> None:
+    part = executed("aab")
+    part = msgspec.structs.replace(part, steps=part.steps[:2])
+    assert orders_of(graph(call("aten::a"), steps=()), part) == []
 
 
 def test_configurations_differ_by_dtype_shape_attributes_phase_and_calls() -> None:
