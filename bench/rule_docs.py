@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from scanner.judge.rules import RULES
+from scanner.registry import RULES
 from scanner.report.rule_page import index_page, rule_page
 
 FOLDER = Path(__file__).parents[1] / "docs" / "rules"

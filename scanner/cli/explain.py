@@ -24,7 +24,7 @@ def command(subject: str) -> int:
 
 def _rule(subject: str) -> str:
     """The rule's page; empty when the subject is no rule."""
-    from scanner.judge.rules import RULES
+    from scanner.registry import RULES
     from scanner.report.rule_page import rule_page
 
     for rule in RULES.values():

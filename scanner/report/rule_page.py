@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from scanner.judge.rules import Rule
+from scanner.rule import Documented
 
 __all__ = ["index_page", "rule_page"]
 
 
-def rule_page(rule: Rule[Any]) -> str:
+def rule_page(rule: Documented) -> str:
     """Markdown: title, one line of facts, summary, explanation."""
     return (
         f"# {rule.id} {rule.name}\n\n"
@@ -19,7 +18,7 @@ def rule_page(rule: Rule[Any]) -> str:
     )
 
 
-def index_page(rules: Iterable[Rule[Any]]) -> str:
+def index_page(rules: Iterable[Documented]) -> str:
     """Markdown: all rules in one table, each linked to its page."""
     rows = [
         f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.severity} | {rule.summary} |"

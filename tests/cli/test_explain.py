@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scanner.judge.rules import RULES
+from scanner.registry import RULES
 from tests.cli.conftest import Invoke
 
 PAGES = Path(__file__).parents[2] / "docs" / "rules"

@@ -6,7 +6,6 @@ import pytest
 
 from scanner.judge.rules import (
     RULES,
-    Rule,
     about_capture,
     about_issues,
     about_ops,
@@ -15,10 +14,12 @@ from scanner.judge.rules import (
     whole,
 )
 from scanner.judge.rules.equivalents import EQUIVALENTS
+from scanner.registry import RULES as EVERY_RULE
+from scanner.rule import Documented
 
 
-@pytest.mark.parametrize("rule", RULES.values(), ids=RULES.keys())
-def test_every_rule_is_documented(rule: Rule[object]) -> None:
+@pytest.mark.parametrize("rule", EVERY_RULE.values(), ids=EVERY_RULE.keys())
+def test_every_rule_is_documented(rule: Documented) -> None:
     assert re.fullmatch(r"OPS[1-9]\d\d", rule.id)
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name)
     assert re.fullmatch(r"\d+\.\d+\.\d+", rule.since)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from scanner.judge.rules.equivalents import Equivalent
 from scanner.records import Capture, OpCall, Severity, Target, Verdict
+from scanner.rule import page_of
 
 if TYPE_CHECKING:
     from opdb.issues.match import Match
@@ -95,14 +95,14 @@ def define(
     """Turn a check into a rule; its docstring's first line is the summary, the rest the page."""
 
     def build(check: Callable[[CaseT], Advice | None]) -> Rule[CaseT]:
-        summary, _, explanation = inspect.cleandoc(check.__doc__ or "").partition("\n")
+        summary, explanation = page_of(check.__doc__)
         return Rule(
             id=id,
             name=name,
             severity=severity,
             since=since,
             summary=summary,
-            explanation=explanation.strip(),
+            explanation=explanation,
             check=check,
         )
 

@@ -1,0 +1,1 @@
+"""Rules about source code: parsed with `ast`, never run, torch never imported."""

@@ -1,0 +1,108 @@
+"""One file's text → hits → findings."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from scanner.source.here import Here
+from scanner.source.interface import Hit, SourceRule
+from scanner.source.listeners import Listeners
+from scanner.source.module import Module
+from scanner.source.walk import walk
+
+if TYPE_CHECKING:
+    from scanner.records import Finding, Target
+
+__all__ = ["FRAMEWORKS", "Checker", "RuleHit"]
+
+FRAMEWORKS = (
+    *("torch", "tensorflow", "keras", "lightning", "transformers", "accelerate", "jax"),
+    *("diffusers", "deepspeed", "bitsandbytes", "flash_attn", "xformers", "triton", "cupy"),
+    *("fastai", "timm", "peft", "trl", "ultralytics", "numba", "CUDA_VISIBLE", "PYTORCH_"),
+)
+"""A file with none of these words is not looked at."""
+
+
+class RuleHit(NamedTuple):
+    """A hit and the rule whose it is."""
+
+    rule: SourceRule
+    hit: Hit
+
+
+class Checker:
+    """A set of rules, ready to look at any number of files."""
+
+    def __init__(self, rules: Iterable[SourceRule], targets: Sequence[Target] = ()) -> None:
+        self.rules = tuple(rules)
+        self.targets = tuple(targets)
+        self._listeners = Listeners(self.rules)
+        self._tokens = _pattern(token for rule in self.rules for token in rule.tokens)
+
+    def concerns(self, text: str) -> bool:
+        """Whether the text mentions a framework at all."""
+        return any(word in text for word in FRAMEWORKS)
+
+    def may_hit(self, text: str) -> bool:
+        """Whether a rule could have something to say; if not, parsing is a waste."""
+        return self.concerns(text) and self._tokens.search(text) is not None
+
+    def hits(self, module: Module) -> list[RuleHit]:
+        """What the rules say of a parsed file, in the order of lines."""
+        found = (RuleHit(*each) for each in walk(Here(module, self.targets), self._listeners))
+        return sorted(set(found), key=lambda each: (each.hit.span, each.rule.id, each.hit.message))
+
+    def check(self, text: str, file: str) -> tuple[Finding, ...]:
+        """Findings of one decoded file. Raises `SyntaxError`."""
+        if not self.may_hit(text):
+            return ()
+        module = Module(text, file)
+        return tuple(_findings(self.hits(module), module))
+
+
+def _pattern(tokens: Iterable[str]) -> re.Pattern[str]:
+    words = sorted(set(tokens))
+    return re.compile("|".join(map(re.escape, words)) if words else "(?!)")
+
+
+def _findings(hits: Iterable[RuleHit], module: Module) -> Iterator[Finding]:
+    from scanner.records import Finding, Fix, Location
+
+    seen: Counter[tuple[str, ...]] = Counter()
+    for rule, hit in hits:
+        line, column, end_line, end_column = hit.span
+        code = module.lines[line - 1].strip()
+        identity = (rule.id, hit.target, hit.op, hit.scope, " ".join(code.split()))
+        yield Finding(
+            rule=rule.id,
+            severity=hit.severity or rule.severity,
+            target=hit.target,
+            op=hit.op,
+            message=hit.message,
+            remedy=hit.remedy,
+            location=Location(
+                file=module.file,
+                line=line,
+                code=code,
+                module="",
+                column=column,
+                end_line=end_line,
+                end_column=end_column,
+            ),
+            fixed_in=hit.fixed_in,
+            links=hit.links,
+            fingerprint=_fingerprint((*identity, str(seen[identity]))),
+            fix=Fix(description=hit.correction.description, safe=hit.correction.safe)
+            if hit.correction
+            else None,
+        )
+        seen[identity] += 1
+
+
+def _fingerprint(parts: Iterable[str]) -> str:
+    """What stays when lines move and files are renamed."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]

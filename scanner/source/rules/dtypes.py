@@ -1,0 +1,61 @@
+"""Dtypes that the source names."""
+
+from __future__ import annotations
+
+import ast
+
+from scanner.source.here import Here
+from scanner.source.interface import Correction, Edit, Hit, source_rule
+from scanner.source.triggers import names
+
+__all__ = ["RULES"]
+
+_NARROWER = {
+    "torch.float64": "float32",
+    "torch.double": "float32",
+    "torch.complex128": "complex64",
+    "torch.cdouble": "complex64",
+}
+
+
+@source_rule("OPS620", "explicit-float64", "warning", since="0.1.0", on=[names(*_NARROWER)])
+def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
+    """The source asks for float64 or complex128, which MPS does not have.
+
+    A tensor of these dtypes cannot be made on, or moved to, `mps`:
+
+        TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't
+        support float64. Please use float32 instead.
+
+    It is a warning, since the tensor may stay on the CPU: opscan does not see from the source
+    alone where it lives. A scan that captures the model tells (OPS104).
+
+    ## What to do
+
+    Use `torch.float32` (`torch.complex64`). Where the precision is needed, compute that part on
+    the CPU and convert the result before it is moved: `solve(a.cpu().double()).float().to("mps")`.
+    """
+    if isinstance(node, ast.Name) or _is_compared(here):
+        return None
+    dtype = here.name.rpartition(".")[2]
+    narrower = _NARROWER[here.name]
+    prefix = here.module.source(node).rpartition(".")[0]
+    return here.hit(
+        node,
+        f"{dtype} does not exist on MPS",
+        f"Use {narrower}, or keep this tensor on the CPU.",
+        correction=Correction(
+            f"Replace {dtype} by {narrower}",
+            safe=False,
+            edits=(Edit(here.module.span(node), f"{prefix}.{narrower}"),),
+        ),
+    )
+
+
+def _is_compared(here: Here) -> bool:
+    """`x.dtype == torch.float64` asks; it makes nothing."""
+    around = [each for each in here.path if isinstance(each, ast.expr)]
+    return any(isinstance(each, ast.Compare) for each in around)
+
+
+RULES = (explicit_float64,)
