@@ -39,7 +39,7 @@ Exit codes:
     "Default: this machine if it is an Apple-silicon Mac with torch, else the newest release.",
 )
 @click.option("--mode", type=click.Choice(["auto", "train", "infer"]), help="Step to capture.")
-@click.option("--static", is_flag=True, help="Never run the file (not in this version).")
+@click.option("--static", is_flag=True, help="Read files or directories; run nothing.")
 @click.option("--inputs", metavar="SPEC", help='As "x=1x3x224x224:float32".')
 @click.option(
     "--device",
@@ -92,10 +92,9 @@ def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
     process.
     """
     if static:
-        raise UsageError(
-            "--static needs the source rules, which this version does not have",
-            remedy="Leave it out: the file is then run in a child process with a time limit.",
-        )
+        from scanner.cli.static import run_static
+
+        return run_static(models, flags)
     return _scan(models, flags)
 
 

@@ -20,6 +20,7 @@ _BLOCKING: dict[str, frozenset[str]] = {
 }
 _FAILED_RULES = frozenset({"OPS903", "OPS904"})
 """Opscan could not do its job on something it was asked to scan."""
+_UNREAD = "OPS906"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +33,9 @@ class Gate:
 
 def summarize(models: Sequence[ModelReport], source: SourceScan | None = None) -> Summary:
     """Count findings that are not suppressed, and whether everything was judged."""
-    severities = Counter(finding.severity for finding in _active(models, source))
-    judged = bool(models) or source is not None
+    active = list(_active(models, source))
+    severities = Counter(finding.severity for finding in active)
+    judged = (bool(models) or source is not None) and all(each.rule != _UNREAD for each in active)
     return Summary(
         errors=severities["error"],
         warnings=severities["warning"],

@@ -17,12 +17,12 @@ from scanner.source.walk import walk
 if TYPE_CHECKING:
     from scanner.records import Finding, Target
 
-__all__ = ["FRAMEWORKS", "Checker", "RuleHit"]
+__all__ = ["FRAMEWORKS", "Checker", "RuleHit", "concerns"]
 
 FRAMEWORKS = (
-    *("torch", "tensorflow", "keras", "lightning", "transformers", "accelerate", "jax"),
-    *("diffusers", "deepspeed", "bitsandbytes", "flash_attn", "xformers", "triton", "cupy"),
-    *("fastai", "timm", "peft", "trl", "ultralytics", "numba", "CUDA_VISIBLE", "PYTORCH_"),
+    *(b"torch", b"tensorflow", b"keras", b"lightning", b"transformers", b"accelerate", b"jax"),
+    *(b"diffusers", b"deepspeed", b"bitsandbytes", b"flash_attn", b"xformers", b"triton"),
+    *(b"cupy", b"fastai", b"timm", b"peft", b"trl", b"ultralytics", b"CUDA_", b"PYTORCH_"),
 )
 """A file with none of these words is not looked at."""
 
@@ -43,25 +43,23 @@ class Checker:
         self._listeners = Listeners(self.rules)
         self._tokens = _pattern(token for rule in self.rules for token in rule.tokens)
 
-    def concerns(self, text: str) -> bool:
-        """Whether the text mentions a framework at all."""
-        return any(word in text for word in FRAMEWORKS)
-
     def may_hit(self, text: str) -> bool:
         """Whether a rule could have something to say; if not, parsing is a waste."""
-        return self.concerns(text) and self._tokens.search(text) is not None
+        return self._tokens.search(text) is not None
 
     def hits(self, module: Module) -> list[RuleHit]:
         """What the rules say of a parsed file, in the order of lines."""
         found = (RuleHit(*each) for each in walk(Here(module, self.targets), self._listeners))
         return sorted(set(found), key=lambda each: (each.hit.span, each.rule.id, each.hit.message))
 
-    def check(self, text: str, file: str) -> tuple[Finding, ...]:
-        """Findings of one decoded file. Raises `SyntaxError`."""
-        if not self.may_hit(text):
-            return ()
-        module = Module(text, file)
+    def findings(self, module: Module) -> tuple[Finding, ...]:
+        """The same as findings."""
         return tuple(_findings(self.hits(module), module))
+
+
+def concerns(content: bytes) -> bool:
+    """Whether a file mentions a framework at all."""
+    return any(word in content for word in FRAMEWORKS)
 
 
 def _pattern(tokens: Iterable[str]) -> re.Pattern[str]:

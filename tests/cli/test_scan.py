@@ -141,7 +141,7 @@ def test_an_interrupt_ends_every_child_and_is_2(
         (("clean.py", "--device", "cpu", "--batch", "0,x"), "'0' is no batch size"),
         (("clean.py", "--device", "cpu", "--batch", "8,x"), "'x' is no batch size"),
         (("clean.py", "--device", "cpu", "--batch", ""), "'' is no batch size"),
-        (("clean.py", "--static"), "--static needs the source rules"),
+        (("clean.py", "--static", "--device", "cpu"), "--device needs the model to be run"),
         (("clean.py", "--format", "jsn"), "Did you mean json?"),
         (("clean.py", "--report", "json"), "not FORMAT=FILE"),
         (("clean.py", "--report", "pdf=x"), "not FORMAT=FILE"),

@@ -83,6 +83,15 @@ def test_works_without_torch_and_imports_nothing_slow(arguments: tuple[str, ...]
     assert not modules & set(SLOW)
 
 
+def test_a_static_scan_imports_nothing_slow_and_no_framework(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nmodel.cuda()\n")
+    code, modules, out = modules_of("--static", ".", "-f", "concise", blocked=(), cwd=tmp_path)
+    assert code == 1
+    assert out.startswith("a.py:2:1: OPS601")
+    assert not {name.split(".")[0] for name in modules} & {*HEAVY, *SLOW, "sqlite3"}
+    assert not any(name.startswith(("scanner.capture", "scanner.probe")) for name in modules)
+
+
 def test_db_op_imports_only_what_it_needs() -> None:
     _, modules, _ = modules_of("db", "op", "aten::mm", "--torch", "2.9.1")
     ours = {name for name in modules if name.split(".")[0] == "scanner"}

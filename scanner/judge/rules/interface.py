@@ -67,6 +67,8 @@ class Problem:
     message: str = ""
     remedy: str = ""
     unreadable: bool = False
+    unread: bool = False
+    """A source file in a directory that was not judged."""
     internal: bool = False
 
 

@@ -31,7 +31,7 @@ def model_not_captured(problem: Problem) -> Advice | None:
     - A file that trains on import: move the training under `if __name__ == "__main__":`.
     - A slow file: `--timeout 600`.
     """
-    if problem.capture is not None or problem.unreadable or problem.internal:
+    if problem.capture is not None or problem.unreadable or problem.internal or problem.unread:
         return None
     return Advice(
         message=f"{problem.name} could not be captured: {problem.message}", remedy=problem.remedy
@@ -99,4 +99,29 @@ def internal_error(problem: Problem) -> Advice | None:
     )
 
 
-RULES = (model_not_captured, capture_incomplete, source_not_loaded, internal_error)
+@define("OPS906", "file-not-read", "note", since="0.1.0")
+def file_not_read(problem: Problem) -> Advice | None:
+    """A Python file in a directory could not be read, so no source rule has looked at it.
+
+    Its syntax is not that of the Python that runs opscan, its bytes are not in the encoding that
+    it declares, or the system does not let it be read. Such files are common in directories of
+    other people's code: templates, files for Python 2, examples of errors. The scan goes on
+    without it and exits with 3, since nothing is known about it. A file that you name yourself
+    is OPS903 instead, and the scan exits with 2.
+
+    Files that mention no framework are not parsed, so their syntax is never complained about.
+
+    ## What to do
+
+    - Mend the file, or run opscan with the Python that it is written for.
+    - Leave it out: name the directories that you mean.
+    - `--allow-incomplete` accepts it as unjudged.
+    """
+    if not problem.unread:
+        return None
+    return Advice(
+        message=f"{problem.name} could not be read: {problem.message}", remedy=problem.remedy
+    )
+
+
+RULES = (model_not_captured, capture_incomplete, source_not_loaded, internal_error, file_not_read)
