@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.opscan-installed
 
-.PHONY: scan test lint format types readme check clean
+.PHONY: scan test browser-test lint format types readme check clean
 
 scan: $(STAMP)
 	@code=0; $(BIN)/opscan fixtures/models/nanogpt.py fixtures/models/speech_ctc.py \
@@ -13,6 +13,14 @@ scan: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n auto
+
+# Chromium: OPSCAN_CHROMIUM, else the one on PATH, else Debian's, else Playwright's own.
+browser-test: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[browser]'
+	@test -n "$$OPSCAN_CHROMIUM" || command -v chromium >/dev/null || \
+	    { test "$$(id -u)" = 0 && apt-get install -qq -y chromium >/dev/null; } || \
+	    $(BIN)/python -m playwright install --with-deps chromium
+	$(BIN)/python -m pytest -m browser tests
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

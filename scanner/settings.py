@@ -15,7 +15,7 @@ from scanner.judge.gate import FailOn
 __all__ = ["Settings", "load_settings"]
 
 _PREFIX = "OPSCAN_"
-_FORMATS = Literal["text", "concise", "json"]
+_FORMATS = Literal["text", "concise", "json", "html"]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

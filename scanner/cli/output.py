@@ -13,7 +13,7 @@ from typing import Literal, TextIO
 
 from scanner.errors import UsageError
 from scanner.records import Report
-from scanner.report import FORMATS, Style, render
+from scanner.report import FORMATS, Style, render, require
 
 __all__ = ["Color", "Destination", "destinations", "emit", "file_to_write", "style_for", "write"]
 
@@ -38,6 +38,8 @@ def destinations(
     """Read `-f`, `-o` and `--report FMT=FILE`; raises `UsageError` before anything is scanned."""
     first = Destination(format=format_name, path=file_to_write(output) if output else None)
     found = (first, *(_report(text) for text in reports))
+    for each in found:
+        require(each.format)
     paths = [each.path for each in found if each.path]
     for path in paths:
         if paths.count(path) > 1:

@@ -19,7 +19,7 @@ __all__ = ["gate_options", "read_report", "show", "view_options"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _VIEW = (
-    click.option("-f", "--format", metavar="FORMAT", help="text (default), concise or json."),
+    click.option("-f", "--format", metavar="FORMAT", help="text (default), concise, json or html."),
     click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output."),
     click.option("--report", multiple=True, metavar="FORMAT=FILE", help="One more. Repeatable."),
     click.option("-q", "--quiet", is_flag=True, help="Only the summary line."),

@@ -7,14 +7,18 @@ from typing import Protocol
 
 from scanner.records import Report
 
-__all__ = ["FORMATS", "Renderer", "Style"]
+__all__ = ["EXTRAS", "FORMATS", "Renderer", "Style"]
 
 FORMATS = {
     "text": "scanner.report.text",
     "concise": "scanner.report.concise",
     "json": "scanner.report.json_",
+    "html": "scanner.report.html",
 }
 """Format name → module."""
+
+EXTRAS = {"html": ("jinja2", "html")}
+"""Format name → the package that it needs, and the extra of opscan that brings it."""
 
 
 @dataclass(frozen=True, kw_only=True)

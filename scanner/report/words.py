@@ -33,12 +33,15 @@ _DTYPES = {
     "int8": "i8",
     "uint8": "u8",
 }
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
 _MAX_TENSORS = 4
 
 
 def clean(text: str) -> str:
-    """Free of control characters, so that no source line can steer the reader's terminal."""
+    """Free of controls, direction marks, line separators and lone surrogates, so that no source
+    line can steer the reader's terminal or page."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", " "))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from scanner.cli.output import destinations, style_for, write
 from scanner.errors import UsageError
+from tests.cli.conftest import Child, Invoke
 
 
 class Stream(io.StringIO):
@@ -90,3 +91,15 @@ def test_destinations_in_order(tmp_path: Path) -> None:
     first, second = destinations("text", None, (f"json={tmp_path / 'a.json'}",))
     assert (first.format, first.path) == ("text", None)
     assert (second.format, second.path) == ("json", tmp_path / "a.json")
+
+
+def test_without_its_package_a_format_is_refused_before_the_scan(
+    invoke: Invoke, child: Child, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scanner.report.find_spec", lambda _: None)
+    for flags in (["-f", "html"], ["--report", "html=page.html"]):
+        done = invoke("model.py", *flags)
+        assert done.code == 2
+        assert "the format html needs jinja2, which is not installed" in done.err
+        assert "pip install 'opscan-metal[html]'" in done.err
+    assert child.jobs == []

@@ -1,0 +1,97 @@
+"""Findings for the page: one entry for what is said of several places and targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from scanner.judge.rules import RULES
+from scanner.records import Finding, Location, Report
+from scanner.report.found import findings_of
+
+__all__ = ["Entry", "Section", "Spot", "sections"]
+
+_ORDER = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spot:
+    """One place that an entry is about."""
+
+    location: Location | None
+    targets: tuple[str, ...]
+    calls: int
+    """Of the target that makes most of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """Findings that differ in place and target only."""
+
+    finding: Finding
+    """The first of them."""
+    rule_name: str
+    summary: str
+    spots: tuple[Spot, ...]
+
+    @property
+    def calls(self) -> int:
+        """Of all places together."""
+        return sum(spot.calls for spot in self.spots)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """Findings about one model, or about source files."""
+
+    title: str
+    source: str
+    active: tuple[Entry, ...]
+    suppressed: tuple[Entry, ...]
+
+
+def sections(report: Report) -> list[Section]:
+    """A section for each model that has findings, in order, then one for source files."""
+    groups: dict[int, tuple[str, str, list[Finding]]] = {}
+    for found in findings_of(report):
+        model = found.model
+        title, source = (model.name, model.source) if model else ("Source files", "")
+        groups.setdefault(id(model), (title, source, []))[2].append(found.finding)
+    return [_section(*group) for group in groups.values()]
+
+
+def _section(title: str, source: str, findings: list[Finding]) -> Section:
+    return Section(
+        title=title,
+        source=source,
+        active=tuple(_entries(each for each in findings if not each.suppressed)),
+        suppressed=tuple(_entries(each for each in findings if each.suppressed)),
+    )
+
+
+def _entries(findings: Iterable[Finding]) -> Iterator[Entry]:
+    """Worst severity first, else in the order of the report."""
+    groups: dict[Finding, list[Finding]] = {}
+    for finding in findings:
+        bare = msgspec.structs.replace(finding, target="", location=None, fingerprint="", calls=0)
+        groups.setdefault(bare, []).append(finding)
+    for same in sorted(groups.values(), key=lambda group: _ORDER.index(group[0].severity)):
+        rule = RULES.get(same[0].rule)
+        yield Entry(
+            finding=same[0],
+            rule_name=rule.name if rule else "",
+            summary=rule.summary if rule else "",
+            spots=tuple(_spots(same)),
+        )
+
+
+def _spots(findings: Iterable[Finding]) -> Iterator[Spot]:
+    spots: dict[Location | None, dict[str, int]] = {}
+    for finding in findings:
+        calls = spots.setdefault(finding.location, {})
+        calls[finding.target] = calls.get(finding.target, 0) + finding.calls
+    for location, calls in spots.items():
+        targets = tuple(target for target in calls if target)
+        yield Spot(location=location, targets=targets, calls=max(calls.values()))
