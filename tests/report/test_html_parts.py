@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scanner.records import CallOrder, Capture, ModelReport, Report, Status, Verdict
+from scanner.report import Style, render
 from scanner.report.html.charts import LineChart, Series, bar, line_chart, ticks
 from scanner.report.html.details import number
 from scanner.report.html.embed import script_json
@@ -21,6 +22,7 @@ from scanner.report.html.plots import figures
 from scanner.report.html.safe import safe, safe_link
 from scanner.report.html.strip import strip
 from scanner.report.html.views import View, seen, views_of
+from scanner.report.json_ import parse
 from scanner.statuses import SEVERITY_ORDER
 from tests.report.html_page import parsed
 from tests.report.sample_report import BOTH, assembled, clean_report, report, timed_report
@@ -252,6 +254,12 @@ def test_estimates_are_called_estimates_and_measurements_measured() -> None:
     ]
     assert {figure.basis for figure in figures(timed_report().models[0])} == {"measured"}
     assert list(figures(clean_report().models[0])) == []
+
+
+def test_the_order_of_free_keys_does_not_matter() -> None:
+    sample = assembled(clean_report().targets, estimated())
+    saved = parse(render(sample, "json", Style()).encode(), "report.json")
+    assert render(saved, "html", Style()) == render(sample, "html", Style())
 
 
 def test_what_a_damaged_report_has_for_a_number_is_none() -> None:

@@ -16,7 +16,7 @@ _LONGEST = 240
 def attributes_text(config: Mapping[str, Any]) -> str:
     """`dim=1, keepdim=True → f32[8]`: the non-tensor arguments and the results."""
     attributes = ", ".join(
-        f"{name}={value}" for name, value in config.get("attributes", {}).items()
+        f"{name}={value}" for name, value in sorted(config.get("attributes", {}).items())
     )
     if len(attributes) > _LONGEST:
         attributes = attributes[:_LONGEST] + "…"
@@ -44,7 +44,7 @@ def row_details(row: OpReport) -> Iterator[str]:
     if row.measurement is not None:
         yield _outcome(f"measured on {row.measurement.device}", row.measurement)
         yield from _timing(row.measurement)
-    for target, simulated in row.simulations.items():
+    for target, simulated in sorted(row.simulations.items()):
         yield _outcome(f"simulated for {target}", simulated)
     for variant in row.variants:
         told = _outcome(f"as {variant.dtype}", variant.measurement)
@@ -55,7 +55,7 @@ def row_details(row: OpReport) -> Iterator[str]:
         if variant.speedup is not None:
             told += f", {variant.speedup:.2g} times as fast"
         yield told
-    for name, value in (row.estimate or {}).items():
+    for name, value in sorted((row.estimate or {}).items()):
         yield f"estimated {name.replace('_', ' ')}: {value}"
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from scanner.judge.rules import RULES
 from scanner.records import Finding, Location, Report
+from scanner.registry import RULES
 from scanner.report.found import findings_of
 
 __all__ = ["Entry", "Section", "Spot", "sections"]

@@ -47,7 +47,7 @@ def _step(time: Mapping[str, Any]) -> Figure:
     ]
     amounts += [
         (f"with autocast to {dtype}", number(time, "autocast", dtype, "device_s"))
-        for dtype in time.get("autocast", {})
+        for dtype in sorted(time.get("autocast", {}))
     ]
     missing = number(time, "not_timed", "configurations") or 0
     notes = [f"without {count(int(missing), 'configuration')} that could not be timed"]
@@ -102,7 +102,7 @@ def _longest(ops: Sequence[OpReport], device: str) -> Figure:
 
 def _by_status(by_time: Mapping[str, float], device: str) -> Figure:
     total = sum(by_time.values()) or 1.0
-    ranked = sorted(by_time.items(), key=lambda one: -one[1])
+    ranked = sorted(by_time.items(), key=lambda one: (-one[1], one[0]))
     rows = [(status, seconds, f"{seconds / total:.1%}") for status, seconds in ranked]
     return Figure(
         title="Time by status",
@@ -143,7 +143,7 @@ def _memory(memory: Mapping[str, Any]) -> Figure:
     most = max(sizes.values(), default=0.0) or 1.0
     rows = [
         (_words(name.removesuffix("_bytes")), bar(size / most, "fill"), bytes_text(size))
-        for name, size in sizes.items()
+        for name, size in sorted(sizes.items(), key=lambda one: (-one[1], one[0]))
     ]
     return Figure(
         title="Memory",

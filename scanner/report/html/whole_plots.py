@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
-from scanner.records import Accumulated, BatchPoint, BatchSweep
+from scanner.records import Accumulated, BatchPoint, BatchSweep, Phase
 from scanner.report.html.charts import LineChart, Series, bar, line_chart
 from scanner.report.html.figure import Figure, basis_of
 from scanner.report.words import bytes_text, count, seconds_text
@@ -141,6 +141,7 @@ def _errors(run: Accumulated) -> Figure:
         columns=("phase", "", "error"),
         rows=tuple(
             (phase, bar(error / most, "fill" if error <= 1 else "s-wrong"), f"{error:.3g}")
-            for phase, error in run.worst.items()
+            for phase in get_args(Phase)
+            if (error := run.worst.get(phase)) is not None
         ),
     )
