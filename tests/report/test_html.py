@@ -272,7 +272,7 @@ def test_a_source_finding_has_its_place_and_its_fix() -> None:
 def test_a_page_about_source_files_only() -> None:
     empty = msgspec.structs.replace(with_source(report()), models=(), targets=())
     root = parsed(page_of(empty))
-    assert "What an Apple GPU will do with source files" in shown_text(root)
+    assert "What would stop an Apple GPU in source files" in shown_text(root)
     assert "ops" not in by_id(root)
 
 

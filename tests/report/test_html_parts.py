@@ -11,13 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scanner.records import CallOrder, Capture, ModelReport, Report, Status, Verdict
+from scanner.records import CallOrder, Capture, Evidence, ModelReport, Report, Status, Verdict
 from scanner.report import Style, render
 from scanner.report.html.charts import LineChart, Series, bar, line_chart, ticks
 from scanner.report.html.details import number
 from scanner.report.html.embed import script_json
 from scanner.report.html.glance import Outcome, glances
-from scanner.report.html.lanes import LANE_OF, Lane, Run, lane_of, runs, switches, walk
+from scanner.report.html.lanes import (
+    LANE_OF,
+    Lane,
+    Run,
+    lane_of,
+    runs,
+    switches,
+    walk,
+    without_host,
+)
 from scanner.report.html.plots import figures
 from scanner.report.html.safe import safe, safe_link
 from scanner.report.html.strip import strip
@@ -60,6 +69,13 @@ def test_runs_are_the_longest_stretches() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("letters", "expected"), [("", ""), ("hh", "hh"), ("hghhch", "ggggcc"), ("xh?h", "xx??")]
+)
+def test_what_the_code_keeps_on_the_cpu_interrupts_nothing(letters: str, expected: str) -> None:
+    assert without_host(lanes(letters)) == lanes(expected)
+
+
 @given(st.text("gchx?", max_size=30))
 def test_runs_cover_every_call_once(letters: str) -> None:
     found = list(runs(range(len(letters)), lanes(letters)))
@@ -94,7 +110,7 @@ def test_walk_takes_the_order_of_the_target() -> None:
     assert (bare.calls, bare.is_ordered) == ((0, 0, 1, 1), False)
 
 
-def outcome(*statuses: Status, complete: bool = True) -> Outcome:
+def outcome(*statuses: Status, complete: bool = True, evidence: Evidence = "database") -> Outcome:
     """The first target's view of a model whose rows have these statuses."""
     sample = clean_report()
     row = sample.models[0].ops[0]
@@ -102,7 +118,13 @@ def outcome(*statuses: Status, complete: bool = True) -> Outcome:
         msgspec.structs.replace(
             row,
             op=f"aten::op{place}",
-            verdicts=(msgspec.structs.replace(row.verdicts[0], status=status),),
+            verdicts=(
+                msgspec.structs.replace(
+                    row.verdicts[0],
+                    status=status,
+                    evidence=None if status in {"skipped", "unknown"} else evidence,
+                ),
+            ),
         )
         for place, status in enumerate(statuses)
     )
@@ -115,11 +137,11 @@ def outcome(*statuses: Status, complete: bool = True) -> Outcome:
 @pytest.mark.parametrize(
     ("statuses", "tone", "title"),
     [
-        (("native", "composite", "skipped"), "good", "Runs on the GPU"),
-        (("native", "slow"), "warn", "Runs, in part slowly"),
+        (("native", "composite", "skipped"), "good", "Should run on the GPU"),
+        (("native", "slow"), "warn", "Should run, in part slowly"),
         (("native", "unknown"), "unknown", "Not fully known"),
-        (("unknown", "slow"), "warn", "Runs, in part slowly; not fully known"),
-        (("fallback", "unknown"), "warn", "Runs, in part on the CPU; not fully known"),
+        (("unknown", "slow"), "warn", "Should run, in part slowly; not fully known"),
+        (("fallback", "unknown"), "warn", "Should run, in part on the CPU; not fully known"),
         (("nan", "fallback"), "bad", "Runs, with NaN or infinity"),
         (("wrong", "nan"), "bad", "Runs, with wrong results"),
         (("unsupported", "wrong"), "bad", "Does not run"),
@@ -131,11 +153,17 @@ def test_the_sentence_tells_the_worst(statuses: tuple[Status, ...], tone: str, t
     assert (found.tone, found.title) == (tone, title)
 
 
+def test_only_what_was_measured_is_said_to_run() -> None:
+    assert outcome("native", "skipped", evidence="measured").title == "Runs on the GPU"
+    assert outcome("fallback", evidence="measured").title == "Runs, in part on the CPU"
+    assert outcome("native", evidence="simulated").title == "Should run on the GPU"
+
+
 def test_what_was_not_seen_is_no_pass() -> None:
     found = outcome("native", complete=False)
-    assert (found.tone, found.title) == ("unknown", "Runs, as far as it was seen")
+    assert (found.tone, found.title) == ("unknown", "Should run, as far as it was seen")
     found = outcome("fallback", complete=False)
-    assert (found.tone, found.title) == ("warn", "Runs, in part on the CPU; not fully known")
+    assert (found.tone, found.title) == ("warn", "Should run, in part on the CPU; not fully known")
 
 
 def test_details_name_ops_by_status_worst_first() -> None:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from scanner.records import ModelReport, OpReport, Report, Status, Verdict
 from scanner.report.evidence import unanswered
-from scanner.report.html.lanes import LANES, Lane, Run, Walk, lane_of, runs, switches, walk
+from scanner.report.html.lanes import (
+    LANES,
+    Lane,
+    Run,
+    Walk,
+    lane_of,
+    runs,
+    switches,
+    walk,
+    without_host,
+)
 from scanner.report.html.strip import strip
 from scanner.report.html.views import View, seen, views_of
 from scanner.report.words import count, join
@@ -33,8 +43,8 @@ _SENTENCES: tuple[tuple[Status, str, str], ...] = (
     ("unsupported", "bad", "Does not run"),
     ("wrong", "bad", "Runs, with wrong results"),
     ("nan", "bad", "Runs, with NaN or infinity"),
-    ("fallback", "warn", "Runs, in part on the CPU"),
-    ("slow", "warn", "Runs, in part slowly"),
+    ("fallback", "warn", "{runs}, in part on the CPU"),
+    ("slow", "warn", "{runs}, in part slowly"),
 )
 """Worst first: status → tone, what it means for the step."""
 
@@ -117,8 +127,8 @@ def _outcome(model: ModelReport, view: View, verdicts: dict[int, Verdict]) -> Ou
     by_call: Counter[Status] = Counter()
     for row, verdict in verdicts.items():
         by_call[verdict.status] += model.ops[row].calls
-    tone, title = _sentence(by_config, model, view)
-    found = list(runs(step.calls, called))
+    tone, title = _sentence(verdicts.values(), model, view)
+    found = list(runs(step.calls, without_host(called)))
     return Outcome(
         view=view,
         tone=tone,
@@ -146,19 +156,27 @@ def _stretch(run: Run, ops: Sequence[OpReport]) -> Stretch:
     )
 
 
-def _sentence(counts: Counter[Status], model: ModelReport, view: View) -> tuple[str, str]:
-    """Tone and title: the worst, and whether there may be more."""
-    is_seen = model.capture is not None and model.capture.complete and not counts["unknown"]
+def _sentence(verdicts: Collection[Verdict], model: ModelReport, view: View) -> tuple[str, str]:
+    """Tone and title: the worst, whether it was seen to happen, and whether there may be more."""
+    statuses = {verdict.status for verdict in verdicts}
+    is_seen = model.capture is not None and model.capture.complete and "unknown" not in statuses
+    runs_there = "Runs" if _is_measured(verdicts) else "Should run"
     for status, tone, title in _SENTENCES:
-        if counts[status]:
-            return tone, title if is_seen or tone == "bad" else f"{title}; not fully known"
-    if counts["unknown"]:
+        if status in statuses:
+            told = title.format(runs=runs_there)
+            return tone, told if is_seen or tone == "bad" else f"{told}; not fully known"
+    if "unknown" in statuses:
         return "unknown", "Not fully known"
     if not is_seen:
-        return "unknown", "Runs, as far as it was seen"
-    if view.is_device and sum(counts.values()) < len(model.ops):
+        return "unknown", f"{runs_there}, as far as it was seen"
+    if view.is_device and len(verdicts) < len(model.ops):
         return "unknown", "Runs, as far as it was run"
-    return "good", "Runs on the GPU" if not view.is_device else "Runs, equal to the reference"
+    return "good", "Runs, equal to the reference" if view.is_device else f"{runs_there} on the GPU"
+
+
+def _is_measured(verdicts: Iterable[Verdict]) -> bool:
+    """Of everything that has to run there."""
+    return all(each.evidence == "measured" for each in verdicts if each.status != "skipped")
 
 
 def _details(model: ModelReport, verdicts: dict[int, Verdict]) -> Iterator[str]:

@@ -10,7 +10,18 @@ from typing import Literal, NamedTuple, TypeAlias
 from scanner.records import ModelReport, OpReport, Status, Verdict
 from scanner.report.html.views import View, seen
 
-__all__ = ["LANES", "LANE_OF", "Lane", "Run", "Walk", "lane_of", "runs", "switches", "walk"]
+__all__ = [
+    "LANES",
+    "LANE_OF",
+    "Lane",
+    "Run",
+    "Walk",
+    "lane_of",
+    "runs",
+    "switches",
+    "walk",
+    "without_host",
+]
 
 Lane: TypeAlias = Literal["gpu", "cpu", "host", "stops", "unknown"]
 
@@ -89,6 +100,17 @@ def runs(calls: Sequence[int], lanes: Sequence[Lane]) -> Iterator[Run]:
         length = sum(1 for _ in group)
         yield Run(lane, first, tuple(calls[first : first + length]))
         first += length
+
+
+def without_host(lanes: Sequence[Lane]) -> list[Lane]:
+    """Calls that the code keeps on the CPU in the lane of the call before, the first ones in that
+    of the call after: they interrupt nothing."""
+    current: Lane = next((lane for lane in lanes if lane != "host"), "host")
+    kept: list[Lane] = []
+    for lane in lanes:
+        current = current if lane == "host" else lane
+        kept.append(current)
+    return kept
 
 
 def switches(lanes: Sequence[Lane]) -> int:
