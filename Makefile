@@ -18,9 +18,9 @@ test: $(STAMP)
 browser-test: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[browser]'
 	@test -n "$$OPSCAN_CHROMIUM" || command -v chromium >/dev/null || \
-	    { test "$$(id -u)" = 0 && apt-get install -qq -y chromium >/dev/null; } || \
+	    { test "$$(id -u)" = 0 && apt-get -qq update && apt-get -qq -y install chromium >/dev/null; } || \
 	    $(BIN)/python -m playwright install --with-deps chromium
-	$(BIN)/python -m pytest -m browser tests
+	OPSCAN_BROWSER=required $(BIN)/python -m pytest -m browser tests/report
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

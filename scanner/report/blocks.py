@@ -11,7 +11,7 @@ from scanner.records import Finding, Location, Measurement, OpReport, Status, Va
 from scanner.report.words import inputs_text
 from scanner.statuses import SEVERITY_ORDER
 
-__all__ = ["STATUS_STYLES", "Block", "blocks", "measured_apart"]
+__all__ = ["STATUS_STYLES", "Block", "blocks", "each_line", "measured_apart"]
 
 _PHASES = ("forward", "loss", "backward", "optimizer")
 _FINE = frozenset({"native", "composite", "skipped"})
@@ -103,7 +103,7 @@ def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:
     first = rows[0]
     apart = measured_apart(first)
     verdict = worst_status(first.verdicts)
-    locations = tuple(dict.fromkeys(_lines(place for row in rows for place in row.locations)))
+    locations = tuple(dict.fromkeys(each_line(place for row in rows for place in row.locations)))
     return Block(
         op=first.op,
         via=first.via,
@@ -128,7 +128,7 @@ def _block(rows: list[OpReport], findings: Sequence[Finding]) -> Block:
     )
 
 
-def _lines(locations: Iterable[Location]) -> Iterable[Location]:
+def each_line(locations: Iterable[Location]) -> Iterable[Location]:
     """Each source line once, whichever modules it ran in."""
     seen = set()
     for location in locations:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,20 @@ def test_a_model_that_mps_does_not_run(tmp_path: Path) -> None:
     assert finding["fixed_in"] == "2.14.0"
     assert finding["location"]["file"] == "bad.py"
     assert finding["location"]["code"] == "return torch.linalg.eigvalsh(self.layer(x))"
+
+
+def test_the_order_of_execution_is_that_of_the_step(tmp_path: Path) -> None:
+    (tmp_path / "bad.py").write_text(BAD)
+    done = opscan(tmp_path, "bad.py", *TARGET, "-f", "json", "--report", "html=page.html")
+    (model,) = json.loads(done.stdout)["models"]
+    (order,) = model["order"]
+    assert order["targets"] == ["torch==2.9.1"]
+    assert Counter(order["rows"]) == {row: op["calls"] for row, op in enumerate(model["ops"])}
+    ops = [model["ops"][row]["op"] for row in order["rows"]]
+    assert ops.index("aten::linear") < ops.index("aten::_linalg_eigh")
+    firsts = list(dict.fromkeys(order["rows"]))
+    assert firsts == sorted(firsts)
+    assert "calls in order of execution" in (tmp_path / "page.html").read_text("utf-8")
 
 
 def test_the_same_scan_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -7,27 +7,39 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
-__all__ = ["Tab", "chromium"]
+__all__ = ["Tab", "absent", "chromium"]
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu"),
+    *("--disable-background-networking", "--no-first-run"),
+]
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
     """A running browser; skips the test where Playwright or Chromium is missing."""
-    driver = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    with driver.sync_playwright() as playwright:
+    try:
+        from playwright.sync_api import sync_playwright
+    except ModuleNotFoundError:
+        absent("Playwright is not installed")
+    with sync_playwright() as playwright:
         path = os.environ.get("OPSCAN_CHROMIUM") or shutil.which("chromium")
-        own = playwright.chromium.executable_path
-        if path is None and not Path(own).exists():
-            pytest.skip("Chromium is not installed; `make browser-test` brings it")
-        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS, "--no-first-run"])
+        if path is None and not Path(playwright.chromium.executable_path).exists():
+            absent("Chromium is not installed")
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield browser
         browser.close()
+
+
+def absent(what: str) -> NoReturn:
+    """Skip; fail where the tests were asked for (`make browser-test`), lest nothing be tested."""
+    if os.environ.get("OPSCAN_BROWSER") == "required":
+        pytest.fail(what)
+    pytest.skip(f"{what}; `make browser-test` brings it")
 
 
 class Tab:

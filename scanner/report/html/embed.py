@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
 
 from scanner.records import Location, ModelReport, OpReport, Report, Verdict
+from scanner.report.blocks import each_line
 from scanner.report.html.details import attributes_text, row_details, seconds_of
 from scanner.report.html.lanes import LANE_OF, LANES, walk
 from scanner.report.html.safe import safe, safe_link
@@ -64,7 +65,7 @@ class _Packer:
             for number, view in enumerate(self.views)
             if (verdict := seen(row, view)) is not None
         ]
-        lines = list(_lines(row.locations))
+        lines = list(each_line(row.locations))
         device_s, cpu_s = seconds_of(row)
         return [
             self.text(row.op),
@@ -135,13 +136,3 @@ def _model(model: ModelReport, pack: _Packer) -> dict[str, Any]:
         "orders": orders.values,
         "orderOf": of_view,
     }
-
-
-def _lines(locations: Sequence[Location]) -> Iterator[Location]:
-    """Each source line once, whichever modules it ran in."""
-    seen_lines = set()
-    for location in locations:
-        key = (location.file, location.line)
-        if key not in seen_lines:
-            seen_lines.add(key)
-            yield location
