@@ -20,6 +20,7 @@ __all__ = [
     "Evidence",
     "Finding",
     "Fix",
+    "LineIgnore",
     "Location",
     "Measurement",
     "ModelReport",
@@ -34,6 +35,7 @@ __all__ = [
     "Step",
     "StepLoss",
     "Summary",
+    "Suppression",
     "Target",
     "TensorSpec",
     "Unseen",
@@ -399,9 +401,15 @@ class Finding(_Record, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
     fingerprint: str = ""
     suppressed: str | None = None
-    """The user's reason, when an ignore matched."""
+    """The user's reason, when an ignore matched; where it was known before, when a baseline did."""
     calls: int = 0
     fix: Fix | None = None
+    dtypes: tuple[str, ...] = ()
+    """Of the op's tensor inputs, each once."""
+    suppressed_by: Literal["line", "settings", "baseline"] | None = None
+    """An ignore in a comment, one in the settings, or a baseline; None when not suppressed."""
+    baseline_state: Literal["new", "unchanged"] | None = None
+    """None when no baseline was given, and for findings that no baseline holds."""
 
 
 class Coverage(_Record, frozen=True, kw_only=True):
@@ -457,6 +465,33 @@ class SourceScan(_Record, frozen=True, kw_only=True):
     """Of these, files that never mention a framework."""
     findings: tuple[Finding, ...] = ()
     """In the order of files, then of lines."""
+    roots: tuple[str, ...] = ()
+    """Files and directories that were read, `/` as separator; `.` for the working directory."""
+
+
+class LineIgnore(_Record, frozen=True, kw_only=True):
+    """A comment `# opscan: ignore[OPS102] reason` in the user's code."""
+
+    file: str
+    """As in `Location`."""
+    line: int
+    """Of the comment, 1-based."""
+    covers: int
+    """The line that it is about: its own, or the next one with code."""
+    rules: tuple[str, ...]
+    reason: str
+    """Empty where there is none: the comment then hides nothing."""
+    code: str = ""
+    """The comment."""
+
+
+class Suppression(_Record, frozen=True, kw_only=True):
+    """What the user has accepted: comments that were read, and what is stale about them."""
+
+    lines: tuple[LineIgnore, ...] = ()
+    """Every comment in the files that were looked at, matched or not."""
+    findings: tuple[Finding, ...] = ()
+    """OPS8xx."""
 
 
 class Summary(_Record, frozen=True, kw_only=True):
@@ -480,5 +515,7 @@ class Report(_Record, frozen=True, kw_only=True):
     models: tuple[ModelReport, ...] = ()
     source: SourceScan | None = None
     """None when no source rule was asked."""
+    suppression: Suppression | None = None
+    """None when there was no ignore and no baseline."""
     summary: Summary
     exit_code: int

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from scanner.judge.rules import RULES as JUDGED
 from scanner.rule import Documented
 from scanner.source.rules import RULES as OF_SOURCE
+from scanner.suppress.rules import RULES as ABOUT_IGNORES
 
 __all__ = ["RULES", "by_id"]
 
@@ -23,4 +24,4 @@ def by_id(rules: Iterable[Documented]) -> dict[str, Documented]:
     return dict(sorted(found.items()))
 
 
-RULES = by_id([*JUDGED.values(), *OF_SOURCE])
+RULES = by_id([*JUDGED.values(), *OF_SOURCE, *ABOUT_IGNORES])

@@ -1,9 +1,8 @@
-"""Settings and where each comes from: flag > OPSCAN_* > [tool.opscan] > default."""
+"""Settings and where each comes from: flag > OPSCAN_* > settings file > default."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -11,8 +10,10 @@ import msgspec
 
 from scanner.errors import UsageError
 from scanner.judge.gate import FailOn
+from scanner.settings_file import SettingsFile, read_ignores, settings_file, suggest
+from scanner.suppress.interface import Ignore
 
-__all__ = ["Settings", "load_settings"]
+__all__ = ["NAMES", "Settings", "load_settings", "spelled"]
 
 _PREFIX = "OPSCAN_"
 _FORMATS = Literal["text", "concise", "json", "html"]
@@ -33,6 +34,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     allow_incomplete: bool = False
     timeout: float = 120.0
     """Seconds that loading a file, and each model in it, may take."""
+    baseline: str | None = None
+    """File of known findings; in a settings file relative to that file."""
+    ignore: tuple[Ignore, ...] = ()
+    """Only from a settings file."""
+    prefix: str = ""
+    """From the settings file's directory to the working directory: `packages/nets/`, or empty."""
     origins: dict[str, str] = {}
     """Setting → where its value comes from; absent for defaults."""
     notes: tuple[str, ...] = ()
@@ -46,22 +53,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 _TYPES = {
     name: kind
     for name, kind in get_type_hints(Settings).items()
-    if name not in {"origins", "notes"}
+    if name not in {"origins", "notes", "prefix"}
 }
+NAMES = tuple(_TYPES)
+"""Every setting, in the order in which they are shown."""
+_FILE_ONLY = frozenset({"ignore"})
 
 
 def load_settings(
-    flags: Mapping[str, Any], environ: Mapping[str, str], directory: Path
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    directory: Path,
+    *,
+    config: Path | None = None,
+    isolated: bool = False,
 ) -> Settings:
     """Settings in force in `directory`.
 
-    `flags` holds only what was given on the command line. Raises `UsageError` for an unknown key
-    or a value that does not fit, naming the file or variable.
+    `flags` holds only what was given on the command line. The file is `config`, else the nearest
+    upward, and none with `isolated`. Raises `UsageError` for an unknown key or a value that does
+    not fit, naming the file or variable.
     """
-    table, path = _from_file(directory)
-    file = f"[tool.opscan] of {path}"
+    file = settings_file(directory, config, isolated=isolated)
+    prefix = _prefix(file.path, directory)
     layers = (
-        ((name, value, file, True) for name, value in table.items()),
+        ((name, value, file.origin, True) for name, value in _of_file(file, prefix).items()),
         ((name, value, _variable(name), False) for name, value in _variables(environ).items()),
         ((name, value, "the command line", True) for name, value in flags.items()),
     )
@@ -71,7 +87,7 @@ def load_settings(
         for name, value, origin, strict in layer:
             values[name] = _convert(name, value, origin, strict=strict)
             origins[name] = origin
-    return _settings(values, origins, _misspelt(environ))
+    return _settings({**values, "prefix": prefix}, origins, _misspelt(environ))
 
 
 def _settings(values: dict[str, Any], origins: dict[str, str], notes: tuple[str, ...]) -> Settings:
@@ -88,54 +104,52 @@ def _convert(name: str, value: Any, origin: str, *, strict: bool) -> Any:
         return msgspec.convert(value, _TYPES[name], strict=strict)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{_spelled(name)} cannot be {value!r} (set in {origin})",
+            f"{spelled(name)} cannot be {value!r} (set in {origin})",
             remedy=_allowed(name, value) or f"{error}.",
         ) from None
 
 
 def _allowed(name: str, value: Any) -> str:
     choices = [choice for choice in get_args(_TYPES[name]) if isinstance(choice, str)]
-    return f"{_suggest(str(value), choices)}It may be {', '.join(choices)}." if choices else ""
+    return f"{suggest(str(value), choices)}It may be {', '.join(choices)}." if choices else ""
 
 
-def _from_file(directory: Path) -> tuple[dict[str, Any], Path | None]:
-    for folder in (directory, *directory.parents):
-        path = folder / "pyproject.toml"
-        if path.is_file() and (table := _table(path)) is not None:
-            return _checked(table, path), path
-    return {}, None
-
-
-def _table(path: Path) -> dict[str, Any] | None:
-    """The file's [tool.opscan]; None when it has none, so that the search goes on upward."""
-    try:
-        document = msgspec.toml.decode(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}", remedy="Mend the file.") from None
-    tool = document.get("tool")
-    table = tool.get("opscan") if isinstance(tool, dict) else None
-    if table is not None and not isinstance(table, dict):
-        raise UsageError(f"tool.opscan in {path} is not a table", remedy="Write [tool.opscan].")
-    return table
-
-
-def _checked(table: dict[str, Any], path: Path) -> dict[str, Any]:
-    values = {}
-    for key, value in table.items():
+def _of_file(file: SettingsFile, prefix: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for key, value in file.table.items():
         name = key.replace("-", "_")
         if name not in _TYPES:
-            known = [_spelled(each) for each in _TYPES]
+            known = [spelled(each) for each in _TYPES]
             raise UsageError(
-                f"{path} has an unknown setting {key!r} in [tool.opscan]",
-                remedy=_suggest(key, known) + f"Known settings: {', '.join(known)}.",
+                f"{file.path} has an unknown setting {key!r}{file.section}",
+                remedy=suggest(key, known) + f"Known settings: {', '.join(known)}.",
             )
         values[name] = value
+    if "ignore" in values:
+        values["ignore"] = read_ignores(values["ignore"], file, _shown(file.path, prefix))
+    if file.path is not None and isinstance(values.get("baseline"), str):
+        values["baseline"] = str(file.path.parent / values["baseline"])
     return values
+
+
+def _prefix(path: Path | None, directory: Path) -> str:
+    """Empty where the file is not above the directory: what it says is then about paths here."""
+    if path is None or not directory.resolve().is_relative_to(folder := path.resolve().parent):
+        return ""
+    below = directory.resolve().relative_to(folder).as_posix()
+    return "" if below == "." else f"{below}/"
+
+
+def _shown(path: Path | None, prefix: str) -> str:
+    """The file as findings name it: relative to the working directory."""
+    return "../" * prefix.count("/") + path.name if path is not None else ""
 
 
 def _variables(environ: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {
-        name: text for name in _TYPES if (text := environ.get(_variable(name), ""))
+        name: text
+        for name in _TYPES
+        if name not in _FILE_ONLY and (text := environ.get(_variable(name), ""))
     }
     if "target" in values:
         values["target"] = [part.strip() for part in values["target"].split(";") if part.strip()]
@@ -148,18 +162,14 @@ def _variable(name: str) -> str:
 
 def _misspelt(environ: Mapping[str, str]) -> tuple[str, ...]:
     """Variables that look like ours; a note, since other programs may share the prefix."""
-    known = [_variable(name) for name in _TYPES]
+    known = [_variable(name) for name in _TYPES if name not in _FILE_ONLY]
     return tuple(
-        f"{name} is not a setting of opscan. {_suggest(name, known)}".rstrip()
+        f"{name} is not a setting of opscan. {suggest(name, known)}".rstrip()
         for name in sorted(environ)
         if name.startswith(_PREFIX) and name not in known
     )
 
 
-def _suggest(word: str, known: list[str]) -> str:
-    near = get_close_matches(word, known, n=1)
-    return f"Did you mean {near[0]}? " if near else ""
-
-
-def _spelled(name: str) -> str:
+def spelled(name: str) -> str:
+    """As in a file or after `--`: `fail-on`."""
     return name.replace("_", "-")

@@ -98,7 +98,7 @@ def problem_findings(problem: Problem, target: str = "") -> tuple[Finding, ...]:
             message=advice.message,
             remedy=advice.remedy,
             location=None,
-            fingerprint=fingerprint((rule.id, "", "", "", "", "", problem.name, "0")),
+            fingerprint=fingerprint((rule.id, "", "", "", "", "", _base_name(problem.name), "0")),
         )
         for rule in about_capture
         if (advice := rule.check(problem)) is not None
@@ -163,7 +163,13 @@ def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
         links=first.case.verdict.links if first.advice.links is None else first.advice.links,
         fingerprint=fingerprint(identity),
         calls=sum(hit.calls for hit in hits),
+        dtypes=tuple(dict.fromkeys(spec.dtype for spec in first.case.call.inputs)),
     )
+
+
+def _base_name(name: str) -> str:
+    """A file named by its full path is the same on another machine."""
+    return name.replace("\\", "/").rpartition("/")[2]
 
 
 def fingerprint(identity: tuple[str, ...]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from scanner.records import Finding, ModelReport, SourceScan, Summary
+from scanner.records import Finding, ModelReport, SourceScan, Summary, Suppression
 
 __all__ = ["FailOn", "Gate", "exit_code", "summarize"]
 
@@ -31,9 +31,13 @@ class Gate:
     allow_incomplete: bool = False
 
 
-def summarize(models: Sequence[ModelReport], source: SourceScan | None = None) -> Summary:
+def summarize(
+    models: Sequence[ModelReport],
+    source: SourceScan | None = None,
+    suppression: Suppression | None = None,
+) -> Summary:
     """Count findings that are not suppressed, and whether everything was judged."""
-    active = list(_active(models, source))
+    active = list(_active(models, source, suppression))
     severities = Counter(finding.severity for finding in active)
     judged = (bool(models) or source is not None) and all(each.rule != _UNREAD for each in active)
     return Summary(
@@ -44,9 +48,14 @@ def summarize(models: Sequence[ModelReport], source: SourceScan | None = None) -
     )
 
 
-def exit_code(models: Sequence[ModelReport], gate: Gate, source: SourceScan | None = None) -> int:
+def exit_code(
+    models: Sequence[ModelReport],
+    gate: Gate,
+    source: SourceScan | None = None,
+    suppression: Suppression | None = None,
+) -> int:
     """2 opscan failed on something, else 1 blocking findings, else 3 incomplete, else 0."""
-    findings = list(_active(models, source))
+    findings = list(_active(models, source, suppression))
     if any(finding.rule in _FAILED_RULES for finding in findings):
         return 2
     if any(finding.severity in _BLOCKING[gate.fail_on] for finding in findings):
@@ -56,9 +65,12 @@ def exit_code(models: Sequence[ModelReport], gate: Gate, source: SourceScan | No
     return 3
 
 
-def _active(models: Iterable[ModelReport], source: SourceScan | None) -> Iterator[Finding]:
+def _active(
+    models: Iterable[ModelReport], source: SourceScan | None, suppression: Suppression | None
+) -> Iterator[Finding]:
     of_source = source.findings if source else ()
-    found = (*(finding for model in models for finding in model.findings), *of_source)
+    stale = suppression.findings if suppression else ()
+    found = (*(finding for model in models for finding in model.findings), *of_source, *stale)
     return (finding for finding in found if not finding.suppressed)
 
 

@@ -231,15 +231,18 @@ def _variant_findings(rows: Sequence[OpReport], device: str, target: str) -> Ite
             )
             for rule in VARIANT_RULES:
                 if (advice := rule.check(case)) is not None:
-                    yield _finding(row, rule, advice, target, variant.dtype)
+                    yield _finding(row, rule, advice, target, variant)
 
 
 def _finding(
-    row: OpReport, rule: Rule[Any], advice: Advice, target: str, dtype: str = ""
+    row: OpReport, rule: Rule[Any], advice: Advice, target: str, variant: Variant | None = None
 ) -> Finding:
-    """`dtype` is that of a variant, empty for the configuration itself."""
+    """About a variant, or about the configuration itself."""
     place = row.locations[0] if row.locations else None
-    signature = dtype or ",".join(spec["dtype"] for spec in row.config["inputs"])
+    dtypes = [variant.dtype] if variant else [spec["dtype"] for spec in row.config["inputs"]]
+    # One rule is about variants that fail in any way: another way is another finding.
+    kind = [variant.measurement.status] if variant else []
+    module = place.module if place else ""
     return Finding(
         rule=rule.id,
         severity=rule.severity,
@@ -248,8 +251,9 @@ def _finding(
         message=advice.message,
         remedy=advice.remedy,
         location=place,
-        fingerprint=fingerprint((rule.id, row.op, signature, place.module if place else "")),
+        fingerprint=fingerprint((rule.id, row.op, ",".join(dtypes), module, *kind)),
         calls=row.calls,
+        dtypes=tuple(dict.fromkeys(dtypes)),
     )
 
 

@@ -46,7 +46,7 @@ def _findings(run: Accumulated, target: str | None) -> Iterator[Finding]:
                     message=advice.message,
                     remedy=advice.remedy,
                     location=found.location,
-                    fingerprint=fingerprint((rule.id, found.op, found.phase, module)),
+                    fingerprint=fingerprint((rule.id, found.op, found.phase, module, found.kind)),
                     calls=1,
                 )
 

@@ -11,7 +11,7 @@ __all__ = ["Found", "findings_of"]
 
 
 class Found(NamedTuple):
-    """A finding and the model that it is about; None for one about source code alone."""
+    """A finding and the model that it is about; None for one about source code or an ignore."""
 
     finding: Finding
     model: ModelReport | None
@@ -25,9 +25,12 @@ class Found(NamedTuple):
 
 
 def findings_of(report: Report) -> Iterator[Found]:
-    """Findings of the models in their order, then those of source files, suppressed ones too."""
+    """Findings of the models in their order, then those of source files, suppressed ones too, then
+    those about ignores and baselines."""
     for model in report.models:
         for finding in model.findings:
             yield Found(finding, model)
     for finding in report.source.findings if report.source else ():
+        yield Found(finding, None)
+    for finding in report.suppression.findings if report.suppression else ():
         yield Found(finding, None)

@@ -1,0 +1,166 @@
+"""Baselines: findings as a multiset of fingerprints, matched, written and pruned."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from scanner.records import Finding, Report
+from scanner.report.found import Found, findings_of
+from scanner.suppress.ignores import advise
+from scanner.suppress.interface import Baseline, Entry, can_be_suppressed
+from scanner.suppress.reach import Reach, label_of
+from scanner.suppress.rules import Accepted
+
+__all__ = ["baseline_of", "merged", "pruned", "with_baseline", "with_reasons"]
+
+_MILDEST_FIRST = ("note", "warning", "error")
+
+
+def baseline_of(report: Report, reason: str | None = None) -> tuple[Entry, ...]:
+    """Everything that a baseline can hold and no ignore hides, sorted."""
+    return merged(_entry(each, reason) for each in findings_of(report) if _counts(each.finding))
+
+
+def merged(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Entries about the same thing as one with the sum of their counts, sorted."""
+    counts: Counter[Entry] = Counter()
+    reasons: dict[Entry, str] = {}
+    for entry in entries:
+        same = _bare(entry)
+        counts[same] += entry.count
+        if entry.reason:
+            reasons.setdefault(same, entry.reason)
+    found = (
+        msgspec.structs.replace(same, count=number, reason=reasons.get(same))
+        for same, number in counts.items()
+    )
+    return tuple(sorted(found, key=_order))
+
+
+def with_reasons(entries: Iterable[Entry], before: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Entries with the reasons that a baseline written before gives for the same."""
+    reasons = {(*_place(each), each.fingerprint): each.reason for each in before if each.reason}
+    return tuple(
+        msgspec.structs.replace(
+            each, reason=each.reason or reasons.get((*_place(each), each.fingerprint))
+        )
+        for each in entries
+    )
+
+
+def with_baseline(
+    found: Sequence[Found], baseline: Baseline, report: Report
+) -> tuple[list[Finding], list[Finding]]:
+    """The findings, those that were known hidden, and findings about what is fixed.
+
+    Of each fingerprint as many are known as the baseline holds. Where there are more, the new ones
+    are those in other files or models than it names, and of these the gravest.
+    """
+    taken, unused = _matched(found, baseline.entries)
+    held = Counter(taken.values())
+    findings = [_marked(each.finding, taken.get(at), baseline) for at, each in enumerate(found)]
+    fixed: list[Finding] = []
+    reach = Reach(report)
+    for entry in unused if baseline.report_fixed else ():
+        if reach.of_entry(entry):
+            left = sum(number for each, number in held.items() if _bare(each) == _bare(entry))
+            case = Accepted(subject="", fixed=entry, left=left, baseline=baseline.name)
+            fixed += advise(case, None)
+    return findings, fixed
+
+
+def pruned(
+    entries: Sequence[Entry], report: Report, *, everything: bool = False
+) -> tuple[Entry, ...]:
+    """The entries without what is fixed; with `everything`, without all that was not found."""
+    reach = Reach(report)
+    _, unused = _matched(list(findings_of(report)), entries)
+    gone = {_bare(each): each.count for each in unused if everything or reach.of_entry(each)}
+    kept = (
+        msgspec.structs.replace(each, count=left)
+        for each in merged(entries)
+        if (left := each.count - gone.get(_bare(each), 0)) > 0
+    )
+    return tuple(kept)
+
+
+def _matched(
+    found: Sequence[Found], entries: Iterable[Entry]
+) -> tuple[dict[int, Entry], list[Entry]]:
+    """Index of a finding → the entry that holds it; and what is left of the entries."""
+    left = {entry: entry.count for entry in merged(entries)}
+    by_print: dict[str, list[Entry]] = {}
+    for entry in left:
+        by_print.setdefault(entry.fingerprint, []).append(entry)
+    order = sorted(
+        (at for at, each in enumerate(found) if _counts(each.finding)),
+        key=lambda at: _MILDEST_FIRST.index(found[at].finding.severity),
+    )
+    taken: dict[int, Entry] = {}
+    for elsewhere in (False, True):
+        for at in order:
+            for entry in by_print.get(found[at].finding.fingerprint, ()):
+                here = _place(entry) == _place_of(found[at])
+                if at not in taken and left[entry] and (here or elsewhere):
+                    taken[at] = entry
+                    left[entry] -= 1
+    rest = [
+        msgspec.structs.replace(entry, count=number) for entry, number in left.items() if number
+    ]
+    return taken, rest
+
+
+def _counts(finding: Finding) -> bool:
+    """Whether a baseline can hold it: what an ignore hides needs no baseline."""
+    ignored = finding.suppressed is not None and finding.suppressed_by != "baseline"
+    return not ignored and can_be_suppressed(finding.rule) and bool(finding.fingerprint)
+
+
+def _marked(finding: Finding, entry: Entry | None, baseline: Baseline) -> Finding:
+    if finding.suppressed is not None or not _counts(finding):
+        return finding
+    if entry is None:
+        return msgspec.structs.replace(finding, baseline_state="new")
+    return msgspec.structs.replace(
+        finding,
+        suppressed=entry.reason or f"known from {baseline.name}",
+        suppressed_by="baseline",
+        baseline_state="unchanged",
+    )
+
+
+def _entry(found: Found, reason: str | None) -> Entry:
+    finding = found.finding
+    file, model = _place_of(found)
+    place = finding.location
+    return Entry(
+        file=file,
+        model=model,
+        rule=finding.rule,
+        op=finding.op,
+        dtypes=", ".join(finding.dtypes),
+        module=place.module if place else "",
+        code=place.code if place else "",
+        fingerprint=finding.fingerprint,
+        reason=reason,
+    )
+
+
+def _place_of(found: Found) -> tuple[str, str]:
+    return found.file, label_of(found.model) if found.model else ""
+
+
+def _place(entry: Entry) -> tuple[str, str]:
+    return entry.file, entry.model
+
+
+def _bare(entry: Entry) -> Entry:
+    return msgspec.structs.replace(entry, count=1, reason=None)
+
+
+def _order(entry: Entry) -> tuple[str, ...]:
+    what = (entry.file, entry.model, entry.rule, entry.op, entry.dtypes)
+    return (*what, entry.module, entry.code, entry.fingerprint)
