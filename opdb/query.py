@@ -5,7 +5,7 @@ Imports neither torch nor anything slow; data files are read when they are first
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from opdb import database, store
@@ -116,14 +116,13 @@ def export(release: str) -> Iterator[str]:
 
 def list_ops(release: str, status: str | None = None) -> Iterator[OpFact]:
     """Facts about every overload of a release, sorted; optionally only those with a status."""
-    if release in store.default.places:
-        known = database.names(release)
-    else:
-        from opdb import installed
-
-        known = installed.names(release)
-    facts = (lookup(name, release) for name in known)
+    facts = (lookup(name, release) for name in _plain_names(release))
     return (fact for fact in facts if status in (None, fact.status))
+
+
+def names(release: str) -> tuple[str, ...]:
+    """Every overload of a release, qualified and sorted."""
+    return tuple(map(qualified, _plain_names(release)))
 
 
 def suggest(op: str, limit: int = 5) -> tuple[str, ...]:
@@ -136,3 +135,11 @@ def suggest(op: str, limit: int = 5) -> tuple[str, ...]:
     overloads = [each for each in known if each.partition(".")[0] == base]
     close = difflib.get_close_matches(name, known, limit, cutoff=0.75)
     return tuple(map(qualified, dict.fromkeys([*overloads, *close])))[:limit]
+
+
+def _plain_names(release: str) -> Iterable[str]:
+    if release in store.default.places:
+        return database.names(release)
+    from opdb import installed
+
+    return installed.names(release)

@@ -35,7 +35,9 @@ class Revision:
         here = str(self.top)
         parts = text.split(":")
         return ":".join(
-            str(self.root) + part[len(here) :] if part == here or part.startswith(f"{here}/") else part
+            str(self.root) + part[len(here) :]
+            if part == here or part.startswith(f"{here}/")
+            else part
             for part in parts
         )
 
@@ -49,7 +51,9 @@ def files_at(ref: str, cwd: Path, environ: Mapping[str, str]) -> Iterator[Revisi
     """
     ours = {name: text for name, text in environ.items() if name not in _FOREIGN}
     cwd = cwd.resolve()
-    top = Path(_git(["rev-parse", "--show-toplevel"], cwd, ours, f"{cwd} is not in a git repository"))
+    top = Path(
+        _git(["rev-parse", "--show-toplevel"], cwd, ours, f"{cwd} is not in a git repository")
+    )
     asked = ["rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}"]
     commit = _git(asked, cwd, ours, f"there is neither a file nor a git revision {ref!r}")
     with TemporaryDirectory(prefix="opscan-") as folder:

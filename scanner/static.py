@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from scanner import __version__
 from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.records import Report
-from scanner.source.discover import source_files
+from scanner.source.discover import shown_roots, source_files
 from scanner.source.scan import Scanned, SourcePlan, scan_files
 
 __all__ = ["Static", "StaticPlan", "static_scan"]
@@ -40,14 +42,15 @@ def static_scan(plan: StaticPlan) -> Static:
     """Judge source files. Raises `SourceError` for an argument that names nothing."""
     files = source_files(plan.arguments, str(plan.cwd))
     scanned = scan_files(files, plan.how)
+    source = replace(scanned.source, roots=shown_roots(plan.arguments, str(plan.cwd)))
     return Static(
         Report(
             tool={"name": "opscan", "version": __version__},
             environment={**plan.environment, "notes": list(plan.notes)},
             targets=plan.how.targets,
-            source=scanned.source,
-            summary=summarize((), scanned.source),
-            exit_code=exit_code((), plan.gate, scanned.source),
+            source=source,
+            summary=summarize((), source),
+            exit_code=exit_code((), plan.gate, source),
         ),
         scanned,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,8 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "accept",
     "baseline_options",
+    "comments_in",
     "comments_of",
+    "comments_saved",
     "known_before",
+    "load",
     "read_baseline",
     "settings_options",
 ]
@@ -37,7 +41,12 @@ _BASELINE = (
     ),
 )
 _SETTINGS = (
-    click.option("--config", metavar="FILE", help="Settings file, instead of the nearest one."),
+    click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Settings file, instead of the nearest one.",
+    ),
     click.option("--isolated", is_flag=True, help="Read no settings file."),
 )
 
@@ -72,7 +81,10 @@ def read_baseline(path: str) -> Baseline:
 
 
 def known_before(
-    baseline: str | None, diff_against: str | None, environ: dict[str, str], scan_at: ScanAt | None
+    baseline: str | None,
+    diff_against: str | None,
+    environ: Mapping[str, str],
+    scan_at: ScanAt | None,
 ) -> tuple[Baseline, ...]:
     """The baseline file, and what a report or revision shows.
 
@@ -87,11 +99,35 @@ def known_before(
     return (*found, _of_revision(diff_against, environ, scan_at))
 
 
-def comments_of(report: Report, more: Iterable[str] = ()) -> tuple[LineIgnore, ...]:
+def comments_of(report: Report) -> tuple[LineIgnore, ...]:
     """Ignores in the files that a report speaks of, as they are now."""
+    from scanner.suppress.comments import files_of, line_ignores
+
+    texts = ((file, _text(file)) for file in sorted(files_of(report)))
+    return line_ignores((file, text) for file, text in texts if text)
+
+
+def comments_in(files: Iterable[tuple[str, bytes]]) -> tuple[LineIgnore, ...]:
+    """Ignores in files that were read."""
+    if not files:
+        return ()
     from scanner.suppress.comments import line_ignores
 
-    return line_ignores(report, _text, more)
+    return line_ignores((name, content.decode("utf-8", "replace")) for name, content in files)
+
+
+def comments_saved(report: Report) -> tuple[LineIgnore, ...]:
+    """Ignores that were read when a report was written; its files may have changed since."""
+    return report.suppression.lines if report.suppression else ()
+
+
+def load(flags: Mapping[str, Any]) -> Settings:
+    """Settings of a command; flags that are no settings are passed over."""
+    from scanner.settings import NAMES, load_settings
+
+    given = {name: flags[name] for name in NAMES if flags.get(name) not in (None, ())}
+    config, isolated = flags.get("config"), bool(flags.get("isolated"))
+    return load_settings(given, os.environ, Path.cwd(), config=config, isolated=isolated)
 
 
 def accept(
@@ -128,7 +164,7 @@ def _of_report(path: str) -> Baseline:
     return _known(path, read_report(path))
 
 
-def _of_revision(ref: str, environ: dict[str, str], scan_at: ScanAt) -> Baseline:
+def _of_revision(ref: str, environ: Mapping[str, str], scan_at: ScanAt) -> Baseline:
     from scanner.revision import files_at
     from scanner.suppress.interface import Baseline
 
@@ -150,10 +186,8 @@ def _known(name: str, report: Report) -> Baseline:
 
 def _text(file: str) -> str | None:
     """A file of the user's; None for one that is not there or is no text."""
-    from scanner.suppress.comments import MARK
-
     try:
         content = (Path.cwd() / file).read_bytes()
     except OSError:
         return None
-    return content.decode("utf-8", "replace") if MARK.encode() in content else None
+    return content.decode("utf-8", "replace")

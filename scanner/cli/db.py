@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import click
 
 from scanner.cli import coverage
+from scanner.cli.completers import ops
 
 if TYPE_CHECKING:
     from scanner.probe.store import Store
@@ -28,7 +29,7 @@ command.add_command(coverage.command)
 
 
 @command.command("op")
-@click.argument("name")
+@click.argument("name", shell_complete=ops)
 @click.option("--torch", "versions", metavar="V", multiple=True, help="Release. Repeatable.")
 @click.option("--target", "targets", metavar="SPEC", multiple=True, help="Or as for a scan.")
 @_format

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from scanner.cli.completers import subjects
 from scanner.errors import UsageError
 
 __all__ = ["command"]
@@ -15,7 +16,7 @@ _RULE_ID = re.compile(r"OPS\d+", re.IGNORECASE)
 
 
 @click.command("explain", short_help="Explain a rule, an op or a known issue.")
-@click.argument("subject", metavar="RULE|OP|ISSUE")
+@click.argument("subject", metavar="RULE|OP|ISSUE", shell_complete=subjects)
 def command(subject: str) -> int:
     """Explain a rule (OPS102, cpu-fallback), a known issue, or an op through all releases."""
     sys.stdout.write(_rule(subject) or _issue(subject) or _op(subject))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -15,6 +16,7 @@ __all__ = ["COMMANDS", "run"]
 
 COMMANDS = {
     "scan": "scanner.cli.scan",
+    "baseline": "scanner.cli.baseline",
     "explain": "scanner.cli.explain",
     "db": "scanner.cli.db",
     "judge": "scanner.cli.judge",
@@ -22,6 +24,8 @@ COMMANDS = {
     "sweep": "scanner.cli.sweep",
     "render": "scanner.cli.render",
     "upgrade": "scanner.cli.upgrade",
+    "doctor": "scanner.cli.doctor",
+    "completion": "scanner.cli.completion",
 }
 """Command → module; a module is imported when its command is used."""
 
@@ -50,6 +54,10 @@ def _opscan() -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; messages go to stderr, results to stdout."""
+    if asked := os.environ.get("_OPSCAN_COMPLETE"):
+        from scanner.cli.completion import complete
+
+        return complete(_opscan, _with_command, asked)
     if not arguments:
         sys.stderr.write(_opscan.get_help(click.Context(_opscan, info_name="opscan")) + "\n")
         return 2
@@ -79,8 +87,6 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
 
 def _reader_gone() -> int:
     """`opscan ... | head`: not an error of ours, and Python must not complain at exit."""
-    import os
-
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from scanner.cli.accepted import baseline_options, settings_options
+from scanner.cli.completers import files, targets
 from scanner.cli.messages import interruptible, progress, say
 from scanner.cli.view import gate_options, show, view_options
 from scanner.errors import UsageError
@@ -15,9 +17,10 @@ from scanner.errors import UsageError
 if TYPE_CHECKING:
     from scanner.host import Host
     from scanner.pipeline import Plan
+    from scanner.revision import Revision
     from scanner.settings import Settings
 
-__all__ = ["command"]
+__all__ = ["command", "plan_of"]
 
 _EPILOG = """\b
 Exit codes:
@@ -29,12 +32,13 @@ Exit codes:
 
 
 @click.command("scan", short_help="Judge every op of a model's step for a target.", epilog=_EPILOG)
-@click.argument("models", metavar="MODEL...", nargs=-1, required=True)
+@click.argument("models", metavar="MODEL...", nargs=-1, required=True, shell_complete=files)
 @click.option(
     "--target",
     "-t",
     multiple=True,
     metavar="SPEC",
+    shell_complete=targets,
     help="Release and machine to judge for, as torch==2.9.1,macos=15.5. Repeatable. "
     "Default: this machine if it is an Apple-silicon Mac with torch, else the newest release.",
 )
@@ -84,6 +88,8 @@ Exit codes:
     help="Write a script and an issue text for each op that the device fails.",
 )
 @gate_options
+@baseline_options
+@settings_options
 @view_options
 def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
     """Capture one step of each MODEL and judge every op of it for the target.
@@ -100,29 +106,52 @@ def command(models: tuple[str, ...], static: bool, **flags: Any) -> int:
 
 def _scan(models: tuple[str, ...], flags: dict[str, Any]) -> int:
     from opdb import query
+    from scanner.cli.accepted import accept, comments_of, known_before, load
     from scanner.cli.devices import Messages
     from scanner.cli.output import destinations
     from scanner.pipeline import scan
-    from scanner.settings import load_settings
 
     how = {name: bool(flags.pop(name)) for name in ("stress", "timing", "fresh")}
     more = {name: flags.pop(name) for name in ("repro", "autocast", "steps", "batch", "ulp")}
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
-    given = {name: value for name, value in flags.items() if value not in (None, ())}
-    settings = load_settings(given, os.environ, Path.cwd())
+    settings = load(flags)
     view["format"] = settings.format
     destinations(settings.format, view["output"], view["report"])  # before the scan, not after it
-    plan = _plan(models, settings, how, more)
+    plan = plan_of(models, settings, how, more)
     with interruptible(), progress(quiet=view["quiet"]) as on_capture:
+        known = known_before(
+            settings.baseline,
+            flags["diff_against"],
+            os.environ,
+            lambda files: scan(_at(files, plan), query, on_capture).report,
+        )
         result = scan(plan, query, on_capture, Messages(quiet=view["quiet"]))
     say(result, settings, verbose=view["verbose"])
-    show(result.report, view)
-    return result.report.exit_code
+    report = accept(result.report, settings, known, comments_of(result.report))
+    show(report, view)
+    return report.exit_code
 
 
-def _plan(
+def _at(files: Revision, plan: Plan) -> Plan:
+    """The same scan of a revision's files."""
+    from dataclasses import replace
+
+    environ = {**plan.launch.environ}
+    if "PYTHONPATH" in environ:
+        environ["PYTHONPATH"] = files.moved(environ["PYTHONPATH"])
+    return replace(
+        plan,
+        arguments=tuple(files.moved(argument) for argument in plan.arguments),
+        cwd=files.cwd,
+        launch=replace(plan.launch, environ=environ),
+        repro=None,
+    )
+
+
+def plan_of(
     models: tuple[str, ...], settings: Settings, how: dict[str, bool], more: dict[str, Any]
 ) -> Plan:
+    """A scan as the options and settings say."""
     from scanner.backends.sim_spec import NAME as SIMULATOR
     from scanner.capture.client import Launch
     from scanner.cli.devices import (

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
+    from scanner.records import Report
+    from scanner.revision import Revision
     from scanner.settings import Settings
     from scanner.static import StaticPlan
 
-__all__ = ["run_static"]
+__all__ = ["plan_static", "run_static"]
 
 _NOT_STATIC = ("inputs", "device", "repro", "autocast", "steps", "batch", "stress", "timing")
 """Options of a scan that runs the model."""
@@ -21,25 +23,39 @@ _NOT_STATIC = ("inputs", "device", "repro", "autocast", "steps", "batch", "stres
 
 def run_static(paths: tuple[str, ...], flags: dict[str, Any]) -> int:
     """Scan source files as the options say, and return the exit code."""
+    from scanner.cli.accepted import accept, comments_in, known_before, load
     from scanner.cli.output import destinations
     from scanner.cli.view import show
-    from scanner.settings import load_settings
     from scanner.static import static_scan
 
     _refuse(flags)
     view = {name: flags.pop(name) for name in ("output", "report", "quiet", "verbose", "color")}
-    given = {name: flags[name] for name in ("target", "format", "fail_on", "allow_incomplete")}
-    given = {name: value for name, value in given.items() if value not in (None, ())}
-    settings = load_settings(given, os.environ, Path.cwd())
+    settings = load(flags)
     view["format"] = settings.format
     destinations(settings.format, view["output"], view["report"])
-    result = static_scan(_plan(paths, settings))
+    plan = plan_static(paths, settings)
+    known = known_before(
+        settings.baseline, flags["diff_against"], os.environ, lambda files: _at(files, plan)
+    )
+    result = static_scan(plan)
     for note in (*settings.notes, *result.scanned.notices):
         sys.stderr.write(f"opscan: note: {note}\n")
     for traceback in result.scanned.tracebacks:
         sys.stderr.write(f"opscan: internal error:\n{traceback}")
-    show(result.report, view)
-    return result.report.exit_code
+    report = accept(result.report, settings, known, comments_in(result.scanned.marked))
+    show(report, view)
+    return report.exit_code
+
+
+def _at(files: Revision, plan: StaticPlan) -> Report:
+    """The same files as they are in a revision, as far as they are there."""
+    from dataclasses import replace
+
+    from scanner.static import static_scan
+
+    moved = (files.moved(argument) for argument in plan.arguments)
+    there = tuple(path for path in moved if path != "-" and (files.cwd / path).exists())
+    return static_scan(replace(plan, arguments=there, cwd=files.cwd)).report
 
 
 def _refuse(flags: dict[str, Any]) -> None:
@@ -51,7 +67,8 @@ def _refuse(flags: dict[str, Any]) -> None:
             )
 
 
-def _plan(paths: tuple[str, ...], settings: Settings) -> StaticPlan:
+def plan_static(paths: tuple[str, ...], settings: Settings) -> StaticPlan:
+    """A static scan as the options and settings say."""
     from scanner.cli.targets import choose_targets
     from scanner.host import this_host
     from scanner.judge.gate import Gate

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from scanner.cli.completers import formats, reports
 from scanner.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,9 +20,21 @@ __all__ = ["gate_options", "read_report", "show", "view_options"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 _VIEW = (
-    click.option("-f", "--format", metavar="FORMAT", help="text (default), concise, json or html."),
+    click.option(
+        "-f",
+        "--format",
+        metavar="FORMAT",
+        shell_complete=formats,
+        help="text (default), concise, json or html.",
+    ),
     click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output."),
-    click.option("--report", multiple=True, metavar="FORMAT=FILE", help="One more. Repeatable."),
+    click.option(
+        "--report",
+        multiple=True,
+        shell_complete=reports,
+        metavar="FORMAT=FILE",
+        help="One more. Repeatable.",
+    ),
     click.option("-q", "--quiet", is_flag=True, help="Only the summary line."),
     click.option("-v", "--verbose", is_flag=True, help="Every configuration and more messages."),
     click.option(

@@ -66,6 +66,11 @@ class Block:
             for variant in self.variants
         )
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether all that it is found to do wrong is ignored or known from a baseline."""
+        return bool(self.findings) and all(finding.suppressed for finding in self.findings)
+
 
 def blocks(rows: Iterable[OpReport], findings: Sequence[Finding]) -> list[Block]:
     """Blocks, worst status first; then causes before what follows from them, then what takes

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from scanner.records import Coverage, ModelReport, Report, Target
-from scanner.report.blocks import STATUS_STYLES, blocks
+from scanner.report.blocks import STATUS_STYLES, Block, blocks
 from scanner.report.evidence import evidence_text, unanswered
 from scanner.report.interface import Style
+from scanner.report.text_accepted import accepted_text, stale_lines
 from scanner.report.text_rows import block_table
 from scanner.report.text_time import step_text
 from scanner.report.text_whole import batch_lines, step_lines
@@ -57,6 +58,8 @@ def _parts(report: Report, style: Style) -> Iterator[RenderableType]:
         return
     for note in report.environment.get("notes", ()):
         yield _hanging("note: ", note)
+    for finding in report.suppression.findings if report.suppression else ():
+        yield from stale_lines(finding)
     for model in report.models:
         yield ""
         yield from _model(model, report, style)
@@ -73,7 +76,7 @@ def _summary(report: Report) -> Text:
         line.append(f"; {missed} {'more ' if judged else ''}not judged", "bold magenta")
     if not report.summary.complete:
         line.append("; incomplete", "bold magenta")
-    return line
+    return line.append(accepted_text(report), "dim")
 
 
 def _counts(report: Report, judged: int) -> Text:
@@ -98,7 +101,7 @@ def _model(model: ModelReport, report: Report, style: Style) -> Iterator[Rendera
             yield _hanging("-> ", finding.remedy)
         return
     found = blocks(model.ops, model.findings)
-    shown = [block for block in found if style.verbosity > 0 or not block.is_fine]
+    shown = [block for block in found if style.verbosity > 0 or not _needs_no_action(block)]
     if shown:
         yield ""
         yield _indented(block_table(shown, report.targets, style.width - _INDENT))
@@ -110,7 +113,20 @@ def _model(model: ModelReport, report: Report, style: Style) -> Iterator[Rendera
         yield _hanging("step time  ", step_text(model.time))
     yield from _whole(model)
     yield from _not_judged(model)
-    yield from _how_captured(model, hidden=len(shown) < len(found))
+    yield from _how_captured(model, _hidden(found) if len(shown) < len(found) else "")
+
+
+def _needs_no_action(block: Block) -> bool:
+    return block.is_fine or block.is_accepted
+
+
+def _hidden(found: Sequence[Block]) -> str:
+    """What is left out, as a hint."""
+    kinds = (
+        ["native, composite and skipped configurations"] if any(b.is_fine for b in found) else []
+    )
+    kinds += ["ignored and known findings"] if any(b.is_accepted for b in found) else []
+    return f"-v lists {join(kinds)} too"
 
 
 def _title(model: ModelReport) -> Text:
@@ -179,14 +195,14 @@ def _not_judged(model: ModelReport) -> Iterator[RenderableType]:
         yield _hanging("not judged  ", part, style="magenta")
 
 
-def _how_captured(model: ModelReport, *, hidden: bool) -> Iterator[RenderableType]:
+def _how_captured(model: ModelReport, hidden: str) -> Iterator[RenderableType]:
     assert model.capture is not None
     method = model.capture.method
     yield ""
     for note in (_METHODS.get(method, method), *model.capture.notes):
         yield _hanging("captured  ", note, style="dim")
     if hidden:
-        yield _indented(Text("-v lists native, composite and skipped configurations too", "dim"))
+        yield _indented(Text(hidden, "dim"))
 
 
 def _indented(part: RenderableType) -> Padding:

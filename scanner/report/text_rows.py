@@ -11,6 +11,7 @@ from rich.text import Text
 
 from scanner.records import Finding, Location, Measurement, Target, Verdict
 from scanner.report.blocks import STATUS_STYLES, Block
+from scanner.report.text_accepted import accepted_lines
 from scanner.report.text_time import share_line, variant_lines
 from scanner.report.words import clean, count, place
 
@@ -59,6 +60,7 @@ def _lines(block: Block, targets: Sequence[Target], op_width: int) -> Iterator[R
     yield from variant_lines(block)
     for finding in _asked_for(block):
         yield Text.assemble((f"{finding.rule} ", "bold"), clean(finding.remedy))
+    yield from accepted_lines(block.findings)
 
 
 def _measured(measurement: Measurement | None) -> Iterator[Text]:
@@ -74,9 +76,10 @@ def _measured(measurement: Measurement | None) -> Iterator[Text]:
 
 def _asked_for(block: Block) -> Sequence[Finding]:
     """One finding; where a device was run, one of each kind: it may ask for something else."""
+    asked = [finding for finding in block.findings if not finding.suppressed]
     if block.measurement is None and not block.variants:
-        return block.findings[:1]
-    kinds = {(finding.rule, finding.remedy): finding for finding in reversed(block.findings)}
+        return asked[:1]
+    kinds = {(finding.rule, finding.remedy): finding for finding in reversed(asked)}
     return list(kinds.values())[::-1]
 
 

@@ -62,6 +62,10 @@ def concerns(content: bytes) -> bool:
     return any(word in content for word in FRAMEWORKS)
 
 
+_RELEASE = re.compile(r"^\w+==[^,]*|,(?:macos=|tensorflow-metal==)[^,]*")
+"""What a target's id says of versions: a finding is the same in the next one."""
+
+
 def _pattern(tokens: Iterable[str]) -> re.Pattern[str]:
     words = sorted(set(tokens))
     return re.compile("|".join(map(re.escape, words)) if words else "(?!)")
@@ -74,7 +78,10 @@ def _findings(hits: Iterable[RuleHit], module: Module) -> Iterator[Finding]:
     for rule, hit in hits:
         line, column, end_line, end_column = hit.span
         code = module.lines[line - 1].strip()
-        identity = (rule.id, hit.target, hit.op, hit.scope, " ".join(code.split()))
+        # The node alone: a comment beside it, as one that ignores the finding, changes nothing.
+        node = " ".join(module.slice(hit.span).split())
+        machine = _RELEASE.sub("", hit.target)
+        identity = (rule.id, machine, hit.op, hit.scope, node)
         yield Finding(
             rule=rule.id,
             severity=hit.severity or rule.severity,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scanner.errors import SourceError
 
-__all__ = ["EXCLUDED", "STDIN", "SourceFile", "source_files"]
+__all__ = ["EXCLUDED", "STDIN", "SourceFile", "shown_roots", "source_files"]
 
 STDIN = "-"
 EXCLUDED = frozenset(
@@ -54,6 +54,12 @@ def source_files(arguments: Iterable[str], cwd: str) -> list[SourceFile]:
                 remedy="check the path; it is relative to the current directory",
             )
     return list(found.values())
+
+
+def shown_roots(arguments: Iterable[str], cwd: str) -> tuple[str, ...]:
+    """What the arguments name, as a report shows files; `.` for the working directory."""
+    paths = (os.path.normpath(os.path.join(cwd, argument)) for argument in arguments)  # noqa: PTH118
+    return tuple(dict.fromkeys("." if path == cwd else _shown(path, cwd) for path in paths))
 
 
 def _below(directory: str) -> Iterator[str]:

@@ -17,11 +17,13 @@ from scanner.source.discover import STDIN, SourceFile
 from scanner.source.read import Examined, Trouble
 from scanner.source.work import Job, Pending, examined
 
-__all__ = ["Scanned", "SourcePlan", "scan_files"]
+__all__ = ["MARK", "Scanned", "SourcePlan", "scan_files"]
 
 _ROOT = Path(__file__).parents[2]
 _STATE_OF = (_ROOT / "scanner" / "source", _ROOT / "opdb" / "data" / "torch")
 """What findings depend on, beside the files."""
+MARK = b"opscan:"
+"""A file without it has no comments for opscan."""
 _WORTH_A_CACHE = 200_000
 """Bytes that are parsed in the time that opening the cache takes, and some more."""
 _FINDINGS = msgspec.json.Decoder(tuple[Finding, ...])
@@ -46,12 +48,15 @@ class Scanned(NamedTuple):
     notices: tuple[str, ...] = ()
     tracebacks: tuple[str, ...] = ()
     """Of bugs of opscan's."""
+    marked: tuple[tuple[str, bytes], ...] = ()
+    """Name and content of files that may hold comments for opscan."""
 
 
 def scan_files(files: Sequence[SourceFile], plan: SourcePlan) -> Scanned:
     """Judge files by the source rules. Findings are in the order of files, then of lines."""
     outcomes: dict[int, Examined] = {}
     pending: list[Pending] = []
+    marked: list[tuple[str, bytes]] = []
     skipped = 0
     for index, file in enumerate(files):
         try:
@@ -60,6 +65,8 @@ def scan_files(files: Sequence[SourceFile], plan: SourcePlan) -> Scanned:
             reason = error.strerror or str(error)
             outcomes[index] = Examined(trouble=Trouble(f"it cannot be read: {reason}"))
             continue
+        if MARK in content:
+            marked.append((file.name, content))
         if concerns(content):
             pending.append(Pending(index, content))
         else:
@@ -72,6 +79,7 @@ def scan_files(files: Sequence[SourceFile], plan: SourcePlan) -> Scanned:
         SourceScan(files=len(files), skipped=skipped, findings=tuple(findings)),
         notices,
         _tracebacks(outcomes.values()),
+        tuple(marked),
     )
 
 

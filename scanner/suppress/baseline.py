@@ -14,7 +14,7 @@ from scanner.suppress.interface import Baseline, Entry, can_be_suppressed
 from scanner.suppress.reach import Reach, label_of
 from scanner.suppress.rules import Accepted
 
-__all__ = ["baseline_of", "merged", "pruned", "with_baseline", "with_reasons"]
+__all__ = ["baseline_of", "baseline_of_all", "merged", "pruned", "with_baseline", "with_reasons"]
 
 _MILDEST_FIRST = ("note", "warning", "error")
 
@@ -22,6 +22,17 @@ _MILDEST_FIRST = ("note", "warning", "error")
 def baseline_of(report: Report, reason: str | None = None) -> tuple[Entry, ...]:
     """Everything that a baseline can hold and no ignore hides, sorted."""
     return merged(_entry(each, reason) for each in findings_of(report) if _counts(each.finding))
+
+
+def baseline_of_all(reports: Iterable[Report], reason: str | None = None) -> tuple[Entry, ...]:
+    """One baseline for each of several reports: as many of a kind as the report with most has."""
+    most: dict[Entry, Entry] = {}
+    for report in reports:
+        for entry in baseline_of(report, reason):
+            before = most.get(_bare(entry))
+            if before is None or before.count < entry.count:
+                most[_bare(entry)] = entry
+    return merged(most.values())
 
 
 def merged(entries: Iterable[Entry]) -> tuple[Entry, ...]:
@@ -73,18 +84,28 @@ def with_baseline(
 
 
 def pruned(
-    entries: Sequence[Entry], report: Report, *, everything: bool = False
+    entries: Sequence[Entry], *reports: Report, everything: bool = False
 ) -> tuple[Entry, ...]:
-    """The entries without what is fixed; with `everything`, without all that was not found."""
-    reach = Reach(report)
-    _, unused = _matched(list(findings_of(report)), entries)
-    gone = {_bare(each): each.count for each in unused if everything or reach.of_entry(each)}
-    kept = (
-        msgspec.structs.replace(each, count=left)
-        for each in merged(entries)
-        if (left := each.count - gone.get(_bare(each), 0)) > 0
-    )
+    """The entries without what is fixed; with `everything`, without all that was not found.
+
+    With several reports, what none shows of those that looked for it.
+    """
+    looks = [(Reach(report), _unused(entries, report)) for report in reports]
+    kept = []
+    for entry in merged(entries):
+        gone = [
+            unused.get(_bare(entry), 0)
+            for reach, unused in looks
+            if everything or reach.of_entry(entry)
+        ]
+        if left := entry.count - min(gone, default=0):
+            kept.append(msgspec.structs.replace(entry, count=left))
     return tuple(kept)
+
+
+def _unused(entries: Sequence[Entry], report: Report) -> dict[Entry, int]:
+    _, unused = _matched(list(findings_of(report)), entries)
+    return {_bare(each): each.count for each in unused}
 
 
 def _matched(

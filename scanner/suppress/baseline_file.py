@@ -15,7 +15,7 @@ __all__ = ["DEFAULT", "SCHEMA", "parse_baseline", "render_baseline"]
 
 SCHEMA = "opscan.baseline/1"
 DEFAULT = "opscan-baseline.json"
-_REMEDY = "Write it again with `opscan baseline write`."
+_REMEDY = "Remove it, and write it again with `opscan baseline write`."
 
 
 class _Header(msgspec.Struct):

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
-import tokenize
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
 from scanner.records import LineIgnore, Report
 
-__all__ = ["MARK", "files_of", "ignores_in", "line_ignores"]
+__all__ = ["files_of", "ignores_in", "line_ignores"]
 
-MARK = "opscan:"
-"""A file without it has no ignores, and is not looked at further."""
+_MARK = "opscan:"
 _COMMENT = re.compile(r"#\s*opscan:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?(?P<reason>.*)")
-_NO_CODE = frozenset(
-    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
-    | {tokenize.ENCODING, tokenize.ENDMARKER}
-)
 
 
-def line_ignores(
-    report: Report, read: Callable[[str], str | None], more: Iterable[str] = ()
-) -> tuple[LineIgnore, ...]:
-    """Every ignore in the files that a report speaks of, and in `more`.
-
-    `read` gives the text of a file as the report names it, None where there is none.
-    """
-    files = sorted(files_of(report) | set(more))
-    texts = ((file, read(file)) for file in files)
-    return tuple(each for file, text in texts if text for each in ignores_in(text, file))
+def line_ignores(texts: Iterable[tuple[str, str]]) -> tuple[LineIgnore, ...]:
+    """Every ignore in files, given as name and text."""
+    return tuple(each for file, text in texts for each in ignores_in(text, file))
 
 
 def files_of(report: Report) -> frozenset[str]:
@@ -48,26 +35,34 @@ def ignores_in(text: str, file: str) -> tuple[LineIgnore, ...]:
     A comment with a line of its own is about the next line that has code. What Python cannot
     tokenize is read as far as it can.
     """
-    if MARK not in text:
+    if _MARK not in text:
         return ()
+    comments, code = _tokens(text)
+    return tuple(_parsed(comments, code, file))
+
+
+def _tokens(text: str) -> tuple[list[tuple[int, str]], list[int]]:
+    """Comments with their lines, and lines that have code."""
+    import io
+    import tokenize  # most files have no ignores
+
+    quiet = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
     comments: list[tuple[int, str]] = []
     code: set[int] = set()
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 comments.append((token.start[0], token.string))
-            elif token.type not in _NO_CODE:
+            elif token.type not in quiet:
                 code.update(range(token.start[0], token.end[0] + 1))
     except (tokenize.TokenError, SyntaxError):
         pass
-    return tuple(_parsed(comments, sorted(code), file))
+    return comments, sorted(code)
 
 
 def _parsed(
     comments: Iterable[tuple[int, str]], code: list[int], file: str
 ) -> Iterator[LineIgnore]:
-    from bisect import bisect_left
-
     for line, comment in comments:
         if (found := _COMMENT.match(comment)) is None:
             continue
