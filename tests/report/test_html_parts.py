@@ -255,6 +255,7 @@ def test_a_value_that_is_missing_is_a_gap() -> None:
 def test_a_bar_never_leaves_its_box() -> None:
     assert 'width="100.00"' in bar(7.0, "fill")
     assert 'width="0.00"' in bar(-1.0, "fill")
+    assert 'width="100.00"' in bar(float("nan"), "fill")
 
 
 def estimated() -> ModelReport:
@@ -299,6 +300,7 @@ def test_what_a_damaged_report_has_for_a_number_is_none() -> None:
         {"a": {"b": "1"}},
         {"a": {"b": True}},
         {"a": {"b": float("inf")}},
+        {"a": {"b": float("nan")}},
     ):
         assert number(broken, "a", "b") is None
 

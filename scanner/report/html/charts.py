@@ -58,8 +58,9 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def bar(share: float, kind: str) -> Markup:
-    """A bar that fills `share` (0 to 1) of its box; the number stands beside it as text."""
-    width = 100 * min(max(share, 0.0), 1.0)
+    """A bar that fills `share` (0 to 1) of its box, all of it where that is no finite number; the
+    number stands beside it as text."""
+    width = 100 * min(max(share, 0.0), 1.0) if math.isfinite(share) else 100.0
     return Markup(
         '<svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">'
         '<rect class="track" width="100" height="10"/>'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from scanner.records import Measurement, OpReport
@@ -26,11 +27,11 @@ def attributes_text(config: Mapping[str, Any]) -> str:
 
 
 def number(data: Any, *path: str) -> float | None:
-    """The number at a path of nested mappings; None where there is none."""
+    """The finite number at a path of nested mappings; None where there is none."""
     for name in path:
         data = data.get(name) if isinstance(data, Mapping) else None
     is_number = isinstance(data, int | float) and not isinstance(data, bool)
-    return float(data) if is_number and abs(data) != float("inf") else None
+    return float(data) if is_number and isfinite(data) else None
 
 
 def seconds_of(row: OpReport) -> tuple[float | None, float | None]:

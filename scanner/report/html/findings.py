@@ -10,8 +10,9 @@ import msgspec
 from scanner.records import Finding, Location, Report
 from scanner.registry import RULES
 from scanner.report.found import findings_of
+from scanner.rule import Documented
 
-__all__ = ["Entry", "Section", "Spot", "sections"]
+__all__ = ["Entry", "Section", "Spot", "rules_in", "sections"]
 
 _ORDER = ("error", "warning", "note")
 
@@ -33,7 +34,6 @@ class Entry:
     finding: Finding
     """The first of them."""
     rule_name: str
-    summary: str
     spots: tuple[Spot, ...]
 
     @property
@@ -62,6 +62,12 @@ def sections(report: Report) -> list[Section]:
     return [_section(*group) for group in groups.values()]
 
 
+def rules_in(report: Report) -> list[Documented]:
+    """The rules that the report has findings of, by id."""
+    ids = {found.finding.rule for found in findings_of(report)}
+    return [RULES[rule] for rule in sorted(ids) if rule in RULES]
+
+
 def _section(title: str, source: str, findings: list[Finding]) -> Section:
     return Section(
         title=title,
@@ -82,7 +88,6 @@ def _entries(findings: Iterable[Finding]) -> Iterator[Entry]:
         yield Entry(
             finding=same[0],
             rule_name=rule.name if rule else "",
-            summary=rule.summary if rule else "",
             spots=tuple(_spots(same)),
         )
 

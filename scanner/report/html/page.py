@@ -14,7 +14,7 @@ from markupsafe import Markup
 from scanner.records import ModelReport, Report
 from scanner.report.evidence import evidence_text
 from scanner.report.html.embed import embedded, script_json
-from scanner.report.html.findings import sections
+from scanner.report.html.findings import rules_in, sections
 from scanner.report.html.glance import glances
 from scanner.report.html.plots import figures
 from scanner.report.html.safe import safe, safe_link
@@ -67,6 +67,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001 - one signature
             views=views_of(report),
             glances=seen,
             sections=sections(report),
+            rules=rules_in(report),
             plots=[(each, found) for each in seen if (found := list(figures(each.model)))],
             evidence=evidence_text(report),
             statuses=_STATUSES,

@@ -81,13 +81,18 @@ function drawPixels(pen, ink) {
     if (walk.statuses[call] < slots[slot]) slots[slot] = walk.statuses[call];
   }
   for (const [lane, slots] of worst) {
-    slots.forEach((status, slot) => {
-      if (status === 255) return;
-      const wide = fine.has(data.statuses[status]) ? 1 : 3;
-      pen.fillStyle = ink.statuses[status];
-      pen.fillRect(frame.left + slot, laneTop(lane), wide, laneHeight);
-    });
+    drawSlots(pen, ink, lane, slots, true);
+    drawSlots(pen, ink, lane, slots, false);
   }
+}
+
+// Problems come after what is fine, and wider: one among thousands must be seen.
+function drawSlots(pen, ink, lane, slots, isFine) {
+  slots.forEach((status, slot) => {
+    if (status === 255 || fine.has(data.statuses[status]) !== isFine) return;
+    pen.fillStyle = ink.statuses[status];
+    pen.fillRect(frame.left + slot, laneTop(lane), isFine ? 1 : 3, laneHeight);
+  });
 }
 
 function drawCalls(pen, ink) {
