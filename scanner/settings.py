@@ -10,7 +10,7 @@ import msgspec
 
 from scanner.errors import UsageError
 from scanner.judge.gate import FailOn
-from scanner.settings_file import SettingsFile, read_ignores, settings_file, suggest
+from scanner.settings_file import SettingsFile, read_ignores, settings_file, suggest, what_it_takes
 from scanner.suppress.interface import Ignore
 
 __all__ = ["NAMES", "Settings", "load_settings", "spelled"]
@@ -105,7 +105,7 @@ def _convert(name: str, value: Any, origin: str, *, strict: bool) -> Any:
     except msgspec.ValidationError as error:
         raise UsageError(
             f"{spelled(name)} cannot be {value!r} (set in {origin})",
-            remedy=_allowed(name, value) or f"{error}.",
+            remedy=_allowed(name, value) or what_it_takes(str(error)),
         ) from None
 
 

@@ -15,14 +15,14 @@ from scanner.errors import UsageError
 from scanner.records import Location
 from scanner.suppress.interface import Ignore
 
-__all__ = ["SettingsFile", "read_ignores", "settings_file", "suggest"]
+__all__ = ["SettingsFile", "read_ignores", "settings_file", "suggest", "what_it_takes"]
 
 _OWN = "opscan.toml"
 _SHARED = "pyproject.toml"
 _SELECTORS = ("rule", "op", "dtype", "file", "model", "target")
 _IGNORE_HEADER = re.compile(r"^[ \t]*\[\[[ \t]*(?:tool\.opscan\.)?ignore[ \t]*\]\]", re.MULTILINE)
 _WORDS = {
-    "str": "text in quotes",
+    "str": "text in quotes (str)",
     "date": "a date as 2027-03-01",
     "float": "a number (float)",
     "int": "a whole number (int)",
@@ -139,14 +139,16 @@ def _ignore(table: dict[str, Any], where: str, place: Location) -> Ignore:
     try:
         ignore = msgspec.convert(table, Ignore)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{where}: {error}", remedy=_remedy(str(error))) from None
+        raise UsageError(f"{where}: {error}", remedy=what_it_takes(str(error))) from None
     rule = ignore.rule.upper() if ignore.rule else None
     return msgspec.structs.replace(ignore, rule=rule, place=place)
 
 
-def _remedy(error: str) -> str:
-    wanted = re.search(r"Expected `(\w+)", error)
-    return f"It takes {_WORDS.get(wanted[1], wanted[1])}." if wanted else "Mend the value."
+def what_it_takes(error: str) -> str:
+    """What msgspec had expected, as advice."""
+    wanted = re.search(r"Expected `(\w+)|encoded (date)", error)
+    kind = (wanted[1] or wanted[2]) if wanted else ""
+    return f"It takes {_WORDS.get(kind, kind)}." if kind else "Mend the value."
 
 
 def _header_lines(text: str, number: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -172,9 +173,16 @@ def _of_revision(ref: str, environ: Mapping[str, str], scan_at: ScanAt) -> Basel
         if not revision.cwd.is_dir():
             return Baseline(name=revision.name, report_fixed=False)
         try:
-            return _known(revision.name, scan_at(revision))
+            report = scan_at(revision)
         except LocateError:  # nothing of it was there: all is new
             return Baseline(name=revision.name, report_fixed=False)
+    for model in report.models:
+        if model.capture is None:
+            sys.stderr.write(
+                f"opscan: note: {model.name} was not captured at {revision.name}: "
+                "all that is found in it counts as new\n"
+            )
+    return _known(revision.name, report)
 
 
 def _known(name: str, report: Report) -> Baseline:

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["files", "formats", "ops", "reports", "subjects", "targets"]
 
-_MOST = 200
-"""A shell shows no more; an op's name is typed further instead."""
-
 
 def files(_context: click.Context, _parameter: click.Parameter, text: str) -> list[CompletionItem]:
     """Whatever the shell finds."""
@@ -60,4 +57,4 @@ def subjects(context: click.Context, parameter: click.Parameter, text: str) -> l
 
 
 def _matching(known: Iterable[str], text: str) -> list[str]:
-    return [each for each in known if each.startswith(text)][:_MOST]
+    return [each for each in known if each.startswith(text)]

@@ -72,7 +72,7 @@ def _shown(value: Any) -> str:
             return "true" if value else "false"
         case [dict(), *_]:
             return f"{len(value)} {'entry' if len(value) == 1 else 'entries'}"
-        case list():
-            return "; ".join(map(str, value))
+        case [*parts]:
+            return "; ".join(map(str, parts))
         case _:
             return str(value)

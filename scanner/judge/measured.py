@@ -241,7 +241,8 @@ def _finding(
     place = row.locations[0] if row.locations else None
     dtypes = [variant.dtype] if variant else [spec["dtype"] for spec in row.config["inputs"]]
     # One rule is about variants that fail in any way: another way is another finding.
-    kind = [variant.measurement.status] if variant else []
+    status = variant.measurement.status if variant else "native"
+    kind = [] if status in _RUNS else [status]
     module = place.module if place else ""
     return Finding(
         rule=rule.id,

@@ -62,7 +62,7 @@ def concerns(content: bytes) -> bool:
     return any(word in content for word in FRAMEWORKS)
 
 
-_RELEASE = re.compile(r"^\w+==[^,]*|,(?:macos=|tensorflow-metal==)[^,]*")
+RELEASE = re.compile(r"^\w+==[^,]*|,(?:macos=|tensorflow-metal==)[^,]*")
 """What a target's id says of versions: a finding is the same in the next one."""
 
 
@@ -80,7 +80,7 @@ def _findings(hits: Iterable[RuleHit], module: Module) -> Iterator[Finding]:
         code = module.lines[line - 1].strip()
         # The node alone: a comment beside it, as one that ignores the finding, changes nothing.
         node = " ".join(module.slice(hit.span).split())
-        machine = _RELEASE.sub("", hit.target)
+        machine = RELEASE.sub("", hit.target)
         identity = (rule.id, machine, hit.op, hit.scope, node)
         yield Finding(
             rule=rule.id,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scanner import __version__
-from scanner.settings import Settings
+from scanner.settings import NAMES, Settings, spelled
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -48,8 +48,15 @@ def test_exit_codes_are_the_same_in_help_and_readme() -> None:
 
     helped = dict(re.findall(r"^  (\d)  (\w+)", command.epilog or "", re.MULTILINE))
     written = dict(re.findall(r"^\| (\d) \| (\w+)", README, re.MULTILINE))
-    assert helped == written
+    page = (ROOT / "docs" / "exit-codes.md").read_text()
+    told = dict(re.findall(r"^\| (\d) \| (\w+)", page, re.MULTILINE))
+    assert helped == written == told
     assert sorted(written) == ["0", "1", "2", "3"]
+
+
+def test_the_page_of_settings_has_each_of_them() -> None:
+    page = (ROOT / "docs" / "settings.md").read_text()
+    assert re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE) == [spelled(name) for name in NAMES]
 
 
 def test_settings_in_the_readme_exist() -> None:
