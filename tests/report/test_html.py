@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from scanner.records import CallOrder, Finding, Fix, Location, Report, SourceScan
+from scanner.records import CallOrder, Finding, Fix, Location, Report, SourceScan, Suppression
 from scanner.report import Style, render
 from scanner.report.html.page import STATUS_SIGNS
 from scanner.statuses import SEVERITY_ORDER
@@ -260,6 +260,41 @@ def test_suppressed_findings_are_folded_with_their_reason() -> None:
     )
     assert "the upgrade is planned" in folded.text
     assert "open" not in folded.attributes
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("line", "Ignored by a comment: the reason"),
+        ("settings", "Ignored in the settings: the reason"),
+        ("baseline", "Known before: the reason"),
+        (None, "Suppressed: the reason"),
+    ],
+)
+def test_how_a_finding_was_accepted(by: Any, words: str) -> None:
+    sample = report()
+    model = sample.models[0]
+    first, second, *others = model.findings
+    first = msgspec.structs.replace(first, suppressed="the reason", suppressed_by=by)
+    second = msgspec.structs.replace(second, baseline_state="new")
+    model = msgspec.structs.replace(model, findings=(first, second, *others))
+    root = parsed(page_of(msgspec.structs.replace(sample, models=(model,))))
+    assert words in shown_text(root)
+    marked = [each for each in root.every("span") if each.attributes.get("class") == "new"]
+    assert [each.text for each in marked] == ["new"]
+    assert ("1 known, 1 new" if by == "baseline" else "1 ignored, 1 new") in shown_text(root)
+
+
+def test_stale_ignores_have_a_section_of_their_own() -> None:
+    stale = Finding(
+        rule="OPS801", severity="warning", target="", op="", message="m", remedy="r", location=None
+    )
+    sample = msgspec.structs.replace(
+        with_source(report()), suppression=Suppression(findings=(stale,))
+    )
+    root = parsed(page_of(sample))
+    titles = [each.text.strip() for each in root.every("h3")]
+    assert titles[titles.index("Source files") + 1] == "Ignores and baselines"
 
 
 def test_a_source_finding_has_its_place_and_its_fix() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -15,6 +15,12 @@ from scanner.rule import Documented
 __all__ = ["Entry", "Section", "Spot", "rules_in", "sections"]
 
 _ORDER = ("error", "warning", "note")
+_ACCEPTED = {
+    "line": "Ignored by a comment",
+    "settings": "Ignored in the settings",
+    "baseline": "Known before",
+    None: "Suppressed",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +43,11 @@ class Entry:
     spots: tuple[Spot, ...]
 
     @property
+    def accepted(self) -> str:
+        """How it was suppressed, if it was."""
+        return _ACCEPTED[self.finding.suppressed_by]
+
+    @property
     def calls(self) -> int:
         """Of all places together."""
         return sum(spot.calls for spot in self.spots)
@@ -53,13 +64,13 @@ class Section:
 
 
 def sections(report: Report) -> list[Section]:
-    """A section for each model that has findings, in order, then one for source files."""
-    groups: dict[int, tuple[str, str, list[Finding]]] = {}
-    for found in findings_of(report):
-        model = found.model
-        title, source = (model.name, model.source) if model else ("Source files", "")
-        groups.setdefault(id(model), (title, source, []))[2].append(found.finding)
-    return [_section(*group) for group in groups.values()]
+    """A section for each model that has findings, in order, then source files, then ignores and
+    baselines."""
+    found = [(model.name, model.source, model.findings) for model in report.models]
+    found.append(("Source files", "", report.source.findings if report.source else ()))
+    stale = report.suppression.findings if report.suppression else ()
+    found.append(("Ignores and baselines", "", stale))
+    return [_section(*each) for each in found if each[2]]
 
 
 def rules_in(report: Report) -> list[Documented]:
@@ -68,7 +79,7 @@ def rules_in(report: Report) -> list[Documented]:
     return [RULES[rule] for rule in sorted(ids) if rule in RULES]
 
 
-def _section(title: str, source: str, findings: list[Finding]) -> Section:
+def _section(title: str, source: str, findings: Sequence[Finding]) -> Section:
     return Section(
         title=title,
         source=source,
@@ -81,7 +92,9 @@ def _entries(findings: Iterable[Finding]) -> Iterator[Entry]:
     """Worst severity first, else in the order of the report."""
     groups: dict[Finding, list[Finding]] = {}
     for finding in findings:
-        bare = msgspec.structs.replace(finding, target="", location=None, fingerprint="", calls=0)
+        bare = msgspec.structs.replace(
+            finding, target="", location=None, fingerprint="", calls=0, dtypes=()
+        )
         groups.setdefault(bare, []).append(finding)
     for same in sorted(groups.values(), key=lambda group: _ORDER.index(group[0].severity)):
         rule = RULES.get(same[0].rule)

@@ -20,6 +20,7 @@ from scanner.report.html.plots import figures
 from scanner.report.html.safe import safe, safe_link
 from scanner.report.html.views import views_of
 from scanner.report.interface import Style
+from scanner.report.text_accepted import accepted_text
 from scanner.report.words import count, place
 from scanner.statuses import SEVERITY_ORDER
 
@@ -70,6 +71,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001 - one signature
             rules=rules_in(report),
             plots=[(each, found) for each in seen if (found := list(figures(each.model)))],
             evidence=evidence_text(report),
+            accepted=accepted_text(report).removeprefix("; "),
             statuses=_STATUSES,
             order=SEVERITY_ORDER,
             signs=STATUS_SIGNS,
