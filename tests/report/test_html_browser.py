@@ -146,7 +146,7 @@ def test_a_row_unfolds_by_keyboard_and_keeps_the_focus(opened: Open) -> None:
     tab.page.keyboard.press("Enter")
     assert tab.run("document.activeElement.getAttribute('aria-expanded')") == "true"
     more = tab.text("tr.more")
-    assert "registered to run on the CPU (database) fixed in 2.14.0" in more
+    assert "registered to run on the CPU (database), fixed in 2.14.0" in more
     assert "nets/gp.py:43" in more
     assert "gpytorch/kernels.py:210" in more
     tab.page.keyboard.press("Enter")

@@ -129,9 +129,9 @@ function more(item) {
 }
 
 function verdictPart(label, [status, evidence, reason, fixed, links]) {
-  const said = [`${label}: `, chip(data.statuses[status]), ` ${text(reason)}`];
+  const said = [`${label}: `, chip(data.statuses[status]), text(reason) && `, ${text(reason)}`];
   if (text(evidence)) said.push(element("span", ` (${text(evidence)})`, {class: "dim"}));
-  if (text(fixed)) said.push(element("span", ` fixed in ${text(fixed)}`, {class: "fixed"}));
+  if (text(fixed)) said.push(element("span", `, fixed in ${text(fixed)}`, {class: "fixed"}));
   for (const link of links) said.push(" ", element("a", text(link), {href: text(link), rel: "noreferrer noopener"}));
   return element("li", said);
 }
