@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from scanner.records import CallOrder, Finding, Fix, Location, Report, SourceScan, Suppression
@@ -209,6 +211,15 @@ def test_hostile_text_stays_text(sample: Report) -> None:
     assert "<img src=x" in shown_text(root)
     data = embedded_data(root)
     assert any("</script>" in text for text in data["texts"])
+
+
+@settings(max_examples=25)
+@given(st.text(min_size=1))
+def test_any_text_makes_a_well_formed_page(text: str) -> None:
+    plain = changed(msgspec.to_builtins(with_source(report())), lambda _: text)
+    root = parsed(page_of(msgspec.convert(plain, Report)))
+    by_id(root)
+    assert embedded_data(root)["models"]
 
 
 @pytest.mark.parametrize(

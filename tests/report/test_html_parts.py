@@ -305,6 +305,26 @@ def test_what_a_damaged_report_has_for_a_number_is_none() -> None:
         assert number(broken, "a", "b") is None
 
 
+def test_free_parts_of_a_damaged_report_are_left_out() -> None:
+    sample = timed_report()
+    detail = {"share": 3, "timing": "x", "reason": ["y"]}
+    rows = tuple(
+        msgspec.structs.replace(
+            row,
+            measurement=row.measurement and msgspec.structs.replace(row.measurement, detail=detail),
+        )
+        for row in sample.models[0].ops
+    )
+    model = msgspec.structs.replace(
+        sample.models[0],
+        ops=rows,
+        time={"autocast": 3, "device_s": "x", "not_timed": None},
+        memory={"peak_bytes": None, "basis": 7},
+    )
+    assert [figure.rows for figure in figures(model) if figure.basis == "estimated"] == [(), ()]
+    parsed(render(assembled(sample.targets, model), "html", Style()))
+
+
 @given(st.text())
 def test_safe_text_has_nothing_that_steers(text: str) -> None:
     found = safe(text)

@@ -45,9 +45,10 @@ def _step(time: Mapping[str, Any]) -> Figure:
         ("a step on the CPU", number(time, "cpu_s")),
         ("first calls on the device", number(time, "first_calls_s")),
     ]
+    halves = time.get("autocast")
     amounts += [
         (f"with autocast to {dtype}", number(time, "autocast", dtype, "device_s"))
-        for dtype in sorted(time.get("autocast", {}))
+        for dtype in (sorted(halves) if isinstance(halves, Mapping) else ())
     ]
     missing = number(time, "not_timed", "configurations") or 0
     notes = [f"without {count(int(missing), 'configuration')} that could not be timed"]
