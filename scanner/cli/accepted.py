@@ -78,7 +78,10 @@ def read_baseline(path: str) -> Baseline:
             f"cannot read the baseline {path}: {error.strerror}",
             remedy="Write it with `opscan baseline write`.",
         ) from None
-    return Baseline(name=Path(path).name, entries=parse_baseline(text, path))
+    here = Path.cwd()
+    file = here / path
+    name = file.relative_to(here) if file.is_relative_to(here) else file
+    return Baseline(name=name.as_posix(), entries=parse_baseline(text, path))
 
 
 def known_before(

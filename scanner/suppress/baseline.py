@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 import msgspec
 
-from scanner.records import Finding, Report
+from scanner.records import Finding, Location, Report
 from scanner.report.found import Found, findings_of
 from scanner.suppress.ignores import advise
 from scanner.suppress.interface import Baseline, Entry, can_be_suppressed
@@ -78,8 +78,8 @@ def with_baseline(
     for entry in unused if baseline.report_fixed else ():
         if reach.of_entry(entry):
             left = sum(number for each, number in held.items() if _bare(each) == _bare(entry))
-            case = Accepted(subject="", fixed=entry, left=left, baseline=baseline.name)
-            fixed += advise(case, None)
+            case = Accepted(subject="", fixed=entry, left=left)
+            fixed += advise(case, Location(file=baseline.name, line=1))
     return findings, fixed
 
 
@@ -112,26 +112,39 @@ def _matched(
     found: Sequence[Found], entries: Iterable[Entry]
 ) -> tuple[dict[int, Entry], list[Entry]]:
     """Index of a finding → the entry that holds it; and what is left of the entries."""
-    left = {entry: entry.count for entry in merged(entries)}
-    by_print: dict[str, list[Entry]] = {}
-    for entry in left:
-        by_print.setdefault(entry.fingerprint, []).append(entry)
     order = sorted(
         (at for at, each in enumerate(found) if _counts(each.finding)),
         key=lambda at: _MILDEST_FIRST.index(found[at].finding.severity),
     )
+    held = merged(entries)
+    left = Counter({entry: entry.count for entry in held})
     taken: dict[int, Entry] = {}
-    for elsewhere in (False, True):
+    for key_of, key_for in ((_print_and_place, _print_and_place_of), (_print, _print_of)):
+        units: dict[Hashable, list[Entry]] = {}
+        for entry in reversed(held):  # the first is then taken first
+            units.setdefault(key_of(entry), []).extend([entry] * left[entry])
         for at in order:
-            for entry in by_print.get(found[at].finding.fingerprint, ()):
-                here = _place(entry) == _place_of(found[at])
-                if at not in taken and left[entry] and (here or elsewhere):
-                    taken[at] = entry
-                    left[entry] -= 1
-    rest = [
-        msgspec.structs.replace(entry, count=number) for entry, number in left.items() if number
-    ]
+            if at not in taken and (unit := units.get(key_for(found[at]))):
+                taken[at] = unit.pop()
+                left[taken[at]] -= 1
+    rest = [msgspec.structs.replace(each, count=left[each]) for each in held if left[each]]
     return taken, rest
+
+
+def _print(entry: Entry) -> Hashable:
+    return entry.fingerprint
+
+
+def _print_of(found: Found) -> Hashable:
+    return found.finding.fingerprint
+
+
+def _print_and_place(entry: Entry) -> Hashable:
+    return entry.fingerprint, _place(entry)
+
+
+def _print_and_place_of(found: Found) -> Hashable:
+    return found.finding.fingerprint, _place_of(found)
 
 
 def _counts(finding: Finding) -> bool:

@@ -12,6 +12,8 @@ __all__ = ["files_of", "ignores_in", "line_ignores"]
 
 _MARK = "opscan:"
 _COMMENT = re.compile(r"#\s*opscan:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?(?P<reason>.*)")
+_NEXT = re.compile(r"\s#\s*(?:noqa|type:|pyright:|mypy:|pylint:|ruff:|nosec|fmt:|isort:|pragma:).*")
+"""What another tool is told after the reason."""
 
 
 def line_ignores(texts: Iterable[tuple[str, str]]) -> tuple[LineIgnore, ...]:
@@ -64,7 +66,7 @@ def _parsed(
     comments: Iterable[tuple[int, str]], code: list[int], file: str
 ) -> Iterator[LineIgnore]:
     for line, comment in comments:
-        if (found := _COMMENT.match(comment)) is None:
+        if (found := _COMMENT.search(comment)) is None:
             continue
         index = bisect_left(code, line)
         rules = (found["rules"] or "").split(",")
@@ -73,6 +75,6 @@ def _parsed(
             line=line,
             covers=code[index] if index < len(code) else line,
             rules=tuple(rule.strip().upper() for rule in rules if rule.strip()),
-            reason=found["reason"].strip(" \t:-–—"),
+            reason=_NEXT.sub("", found["reason"]).strip(" \t:-–—"),
             code=comment,
         )

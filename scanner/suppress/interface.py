@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     module: str = ""
     code: str = ""
     fingerprint: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32,64}$")]
-    count: Annotated[int, msgspec.Meta(ge=1)] = 1
+    count: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
     reason: str | None = None
     """Why it was accepted, where somebody said so."""
 
@@ -67,7 +67,7 @@ class Baseline:
     """Findings that were known before."""
 
     name: str
-    """How the user calls it: a file or a revision."""
+    """How the user calls it: a file, relative to the working directory, or a revision."""
     entries: tuple[Entry, ...] = ()
     report_fixed: bool = True
     """Whether entries that no longer match are findings; not for a report or revision."""

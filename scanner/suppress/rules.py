@@ -31,7 +31,6 @@ class Accepted:
     """A line of a baseline of which fewer findings are there than it holds."""
     left: int = 0
     """How many of them are still there."""
-    baseline: str = ""
 
 
 @define("OPS801", "ignore-unused", "warning", since="0.1.0")
@@ -147,7 +146,7 @@ def baseline_fixed(case: Accepted) -> Advice | None:
     where = entry.model or entry.file
     left = f"; {case.left} of {case.left + entry.count} are left" if case.left else ""
     return Advice(
-        message=f"{case.baseline} holds {entry.rule}{about} in {where}, which is fixed{left}",
+        message=f"the baseline holds {entry.rule}{about} in {where}, which is fixed{left}",
         remedy="Run `opscan baseline prune` with this report.",
     )
 

@@ -91,7 +91,10 @@ def test_write_scan_and_prune(invoke: Invoke, child: Child, broken: Path, tmp_pa
     found = invoke("broken.py", *OLD, *known)
     assert (found.code, "; 1 known, 1 new\n" in found.out) == (1, True)
     child.yields("broken.py", call("aten::mm"))
-    assert "note OPS805 opscan-baseline.json holds OPS101" in invoke("broken.py", *OLD, *known).out
+    assert (
+        "note OPS805 opscan-baseline.json:1: the baseline holds OPS101"
+        in invoke("broken.py", *OLD, *known).out
+    )
     assert invoke("baseline", "prune", "broken.py", *OLD).code == 0
     assert (tmp_path / "opscan-baseline.json").read_text() == (
         '{\n  "schema": "opscan.baseline/1",\n  "findings": []\n}\n'

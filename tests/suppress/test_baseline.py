@@ -205,6 +205,7 @@ ENTRY = {"rule": "OPS101", "fingerprint": "a" * 64}
         ({"schema": "opscan.report/1"}, "opscan.report/1"),
         ({"schema": "opscan.baseline/1"}, "damaged"),
         ([ENTRY | {"count": 0}], "count"),
+        ([ENTRY | {"count": 10**9}], "count"),
         ([ENTRY | {"count": "2"}], "count"),
         ([ENTRY | {"fingerprint": "x"}], "fingerprint"),
         ([ENTRY | {"rule": "E501"}], "rule"),

@@ -37,6 +37,8 @@ def test_on_the_line_and_on_a_line_above() -> None:
         ("# opscan: ignore[OPS102]", ("OPS102",), ""),
         ("# opscan: ignore[OPS102] :", ("OPS102",), ""),
         ("# opscan: ignore because", (), "because"),
+        ("# noqa: E501  # opscan: ignore[OPS102] once", ("OPS102",), "once"),
+        ("# opscan: ignore[OPS102] see #12  # type: ignore[x]", ("OPS102",), "see #12"),
         ("# opscan: ignore[] because", (), "because"),
     ],
 )
