@@ -34,21 +34,29 @@ def _batch_time(sweep: BatchSweep) -> Figure:
         basis=basis_of(sweep.device),
         where=f"{sweep.device}; median, 10th to 90th percentile shaded",
         chart=line_chart(_by_batch(title, sweep, step, y_text=seconds_text)),
-        columns=("batch", "a step", "10th to 90th percentile", "a sample", ""),
-        rows=tuple(_times(point, sweep) for point in sweep.points),
-        notes=tuple(filter(None, (sweep.ended, sweep.incomplete, *sweep.notes))),
+        columns=("batch", "a step", "10th to 90th percentile", "a sample"),
+        rows=tuple(map(_times, sweep.points)),
+        notes=tuple(_remarks(sweep)),
     )
 
 
-def _times(point: BatchPoint, sweep: BatchSweep) -> tuple[Any, ...]:
-    is_best = point.batch == sweep.best and len(sweep.points) > 1
+def _times(point: BatchPoint) -> tuple[Any, ...]:
     return (
         point.batch,
         seconds_text(point.step_s),
         f"{seconds_text(point.p10_s)} to {seconds_text(point.p90_s)}",
         seconds_text(point.sample_s),
-        "least time a sample" if is_best else "",
     )
+
+
+def _remarks(sweep: BatchSweep) -> Iterator[str]:
+    if len(sweep.points) > 1 and sweep.best is not None:
+        yield f"batch {sweep.best} takes the least time a sample"
+    if sweep.ended:
+        yield f"ends there: {sweep.ended}"
+    if sweep.incomplete:
+        yield f"not known: {sweep.incomplete}"
+    yield from sweep.notes
 
 
 def _batch_memory(sweep: BatchSweep) -> Figure:
