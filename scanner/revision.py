@@ -77,6 +77,7 @@ def _git(arguments: Sequence[str], cwd: Path, environ: Mapping[str, str], failed
         said = done.stderr.strip().splitlines()
         raise UsageError(
             f"{failed}{f': {said[-1]}' if said else ''}",
-            remedy="Name a report written with -f json, or a branch, tag or commit.",
+            remedy="Name a report written with -f json, or a branch, tag or commit; "
+            "what a shallow clone lacks must be fetched first.",
         )
     return done.stdout.strip()

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from scanner.cli.accepted import settings_options
 from scanner.cli.messages import interruptible, progress
 from scanner.errors import UsageError
 
@@ -28,6 +29,7 @@ __all__ = ["command"]
 @click.option("--timeout", type=float, metavar="SECONDS", help="As for a scan.")
 @click.option("-f", "--format", type=click.Choice(["text", "json"]), default="text")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@settings_options
 def command(
     models: tuple[str, ...], target: str | None, format: str, quiet: bool, **flags: Any
 ) -> int:
@@ -85,11 +87,10 @@ def _targets(text: str | None) -> tuple[Any, tuple[Any, ...]]:
 
 def _plan(models: tuple[str, ...], targets: tuple[Any, ...], flags: dict[str, Any]) -> Any:
     from scanner.capture.client import Launch
+    from scanner.cli.accepted import load
     from scanner.pipeline import Plan
-    from scanner.settings import load_settings
 
-    given = {name: value for name, value in flags.items() if value is not None}
-    settings = load_settings(given, os.environ, Path.cwd())
+    settings = load(flags)
     return Plan(
         arguments=models,
         cwd=Path.cwd(),
