@@ -16,6 +16,7 @@ from scanner.report.evidence import evidence_text, unanswered
 from scanner.report.interface import Style
 from scanner.report.text_accepted import accepted_text, stale_lines
 from scanner.report.text_rows import block_table
+from scanner.report.text_source import source_lines
 from scanner.report.text_time import step_text
 from scanner.report.text_whole import batch_lines, step_lines
 from scanner.report.words import clean, count, join, short_target
@@ -63,6 +64,8 @@ def _parts(report: Report, style: Style) -> Iterator[RenderableType]:
     for model in report.models:
         yield ""
         yield from _model(model, report, style)
+    if report.source is not None:
+        yield from source_lines(report.source, verbose=style.verbosity > 0)
     if any(model.ops for model in report.models):
         yield ""
         yield Text(evidence_text(report), "dim")
@@ -81,7 +84,9 @@ def _summary(report: Report) -> Text:
 
 def _counts(report: Report, judged: int) -> Text:
     summary = report.summary
-    if not judged:
+    scanned = [count(judged, "model")] if judged else []
+    scanned += [count(report.source.files, "file")] if report.source else []
+    if not scanned:
         return Text("nothing judged")
     line = Text()
     if summary.errors or summary.warnings:
@@ -90,7 +95,7 @@ def _counts(report: Report, judged: int) -> Text:
         line.append(count(summary.warnings, "warning"), "yellow" if summary.warnings else "")
     else:
         line.append("no errors, no warnings", "bold green" if summary.complete else "")
-    return line.append(f" in {count(judged, 'model')}")
+    return line.append(f" in {join(scanned)}")
 
 
 def _model(model: ModelReport, report: Report, style: Style) -> Iterator[RenderableType]:

@@ -11,9 +11,10 @@ from scanner.records import Finding, Report
 from scanner.report.found import findings_of
 from scanner.report.words import clean, place
 
-__all__ = ["accepted_lines", "accepted_text", "stale_lines"]
+__all__ = ["STYLES", "accepted_lines", "accepted_text", "stale_lines"]
 
-_STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+STYLES = {"error": "bold red", "warning": "yellow", "note": "dim"}
+"""Severity → rich style."""
 
 
 def accepted_text(report: Report) -> str:
@@ -41,7 +42,7 @@ def accepted_lines(findings: Iterable[Finding]) -> Iterator[Text]:
 def stale_lines(finding: Finding) -> Iterator[Text]:
     """A finding about an ignore or a baseline, and what to do about it."""
     where = f"{place(finding.location)}: " if finding.location else ""
-    head = Text.assemble("  ", (f"{finding.severity} ", _STYLES[finding.severity]))
+    head = Text.assemble("  ", (f"{finding.severity} ", STYLES[finding.severity]))
     yield head.append(f"{finding.rule} {where}{clean(finding.message)}")
     yield Text(f"    -> {clean(finding.remedy)}")
 
