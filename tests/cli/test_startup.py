@@ -71,6 +71,9 @@ def test_version_imports_nothing() -> None:
         ("db", "list", "eigh", "--torch", "2.9.1"),
         ("db", "export", "--torch", "2.9.1"),
         ("db", "check"),
+        ("baseline", "write", "--help"),
+        ("doctor", "--settings"),
+        ("completion", "zsh"),
     ],
     ids=" ".join,
 )
