@@ -16,7 +16,9 @@ from scanner.suppress.interface import Ignore
 __all__ = ["NAMES", "Settings", "load_settings", "spelled"]
 
 _PREFIX = "OPSCAN_"
-_FORMATS = Literal["text", "concise", "json", "html"]
+_FORMATS = Literal[
+    "text", "concise", "json", "jsonl", "sarif", "junit", "github", "markdown", "html"
+]
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

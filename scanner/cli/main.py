@@ -22,6 +22,7 @@ COMMANDS = {
     "judge": "scanner.cli.judge",
     "sim": "scanner.cli.sim",
     "sweep": "scanner.cli.sweep",
+    "merge": "scanner.cli.merge",
     "render": "scanner.cli.render",
     "upgrade": "scanner.cli.upgrade",
     "doctor": "scanner.cli.doctor",

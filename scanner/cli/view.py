@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,7 +26,7 @@ _VIEW = (
         "--format",
         metavar="FORMAT",
         shell_complete=formats,
-        help="text (default), concise, json or html.",
+        help="text (default), concise, json, jsonl, sarif, junit, github, markdown or html.",
     ),
     click.option("-o", "--output", metavar="FILE", help="Write there instead of standard output."),
     click.option(
@@ -76,9 +77,11 @@ def show(report: Report, view: dict[str, Any]) -> None:
 
 
 def read_report(path: str) -> Report:
-    """The saved report in a file; raises `DataError`."""
+    """The saved report in a file, `-` for standard input; raises `DataError`."""
     from scanner.report.json_ import parse
 
+    if path == "-":
+        return parse(sys.stdin.buffer.read(), "standard input")
     try:
         return parse(Path(path).read_bytes(), path)
     except OSError as error:

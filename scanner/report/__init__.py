@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from scanner.errors import UsageError
 from scanner.records import Report
+from scanner.report.encodable import encodable
 from scanner.report.interface import EXTRAS, FORMATS, Style
 
 __all__ = ["FORMATS", "Style", "render", "require"]
@@ -19,7 +20,7 @@ def render(report: Report, name: str, style: Style) -> str:
     does.
     """
     require(name)
-    text: str = import_module(FORMATS[name]).render(report, style)
+    text: str = import_module(FORMATS[name]).render(encodable(report), style)
     return text
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from scanner.records import Finding, ModelReport, Report
 
-__all__ = ["Found", "findings_of"]
+__all__ = ["UNJUDGED", "Found", "active_of", "findings_of", "worst_first"]
+
+UNJUDGED = frozenset({"OPS901", "OPS902", "OPS903", "OPS904", "OPS906"})
+"""Rules about what opscan could not judge, in whole or in part."""
+_ORDER = {"error": 0, "warning": 1, "note": 2}
 
 
 class Found(NamedTuple):
@@ -34,3 +38,13 @@ def findings_of(report: Report) -> Iterator[Found]:
         yield Found(finding, None)
     for finding in report.suppression.findings if report.suppression else ():
         yield Found(finding, None)
+
+
+def active_of(report: Report) -> list[Found]:
+    """Findings that count: neither ignored nor in a baseline."""
+    return [each for each in findings_of(report) if not each.finding.suppressed]
+
+
+def worst_first(found: Iterable[Found]) -> list[Found]:
+    """Errors, warnings, notes; in the given order among equals."""
+    return sorted(found, key=lambda each: _ORDER[each.finding.severity])

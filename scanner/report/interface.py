@@ -13,6 +13,11 @@ FORMATS = {
     "text": "scanner.report.text",
     "concise": "scanner.report.concise",
     "json": "scanner.report.json_",
+    "jsonl": "scanner.report.jsonl",
+    "sarif": "scanner.report.sarif",
+    "junit": "scanner.report.junit",
+    "github": "scanner.report.github",
+    "markdown": "scanner.report.markdown",
     "html": "scanner.report.html",
 }
 """Format name → module."""

@@ -9,6 +9,7 @@ import msgspec
 from scanner.errors import DataError
 from scanner.records import Report
 from scanner.report.interface import Style
+from scanner.report.words import json_escaped
 
 __all__ = ["SCHEMA", "parse", "render"]
 
@@ -27,7 +28,7 @@ def render(report: Report, style: Style) -> str:  # noqa: ARG001 - one signature
     """The report as JSON; fields in the order of the records, free-form keys sorted."""
     encoded = msgspec.json.encode(report, order="deterministic")
     indented = msgspec.json.format(encoded, indent=2).decode()
-    return _NUMBERS.sub(_on_one_line, indented) + "\n"
+    return json_escaped(_NUMBERS.sub(_on_one_line, indented)) + "\n"
 
 
 def _on_one_line(numbers: re.Match[str]) -> str:

@@ -140,7 +140,7 @@ def _title(model: ModelReport) -> Text:
         title.append(f"  {clean(model.source)}", "not bold")
     if model.capture is None:
         return title.append("  not judged", "bold magenta")
-    step = {"train": "training step", "infer": "inference"}.get(model.mode, model.mode)
+    step = {"train": "training step", "infer": "inference"}.get(model.mode, clean(model.mode))
     ops = count(len({row.op for row in model.ops}), "op")
     configurations = count(len(model.ops), "configuration")
     calls = count(sum(row.calls for row in model.ops), "call")

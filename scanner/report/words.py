@@ -15,6 +15,7 @@ __all__ = [
     "count",
     "inputs_text",
     "join",
+    "json_escaped",
     "place",
     "seconds_text",
     "short_target",
@@ -43,6 +44,15 @@ def clean(text: str) -> str:
     """Free of controls, direction marks, line separators and lone surrogates, so that no source
     line can steer the reader's terminal or page."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\t", " "))
+
+
+def json_escaped(document: str) -> str:
+    """JSON that shows no control or direction mark as itself; line ends outside strings stay."""
+    return _CONTROL.sub(lambda mark: _escape(mark[0]), document)
+
+
+def _escape(mark: str) -> str:
+    return mark if mark == "\n" else f"\\u{ord(mark):04x}"
 
 
 def count(number: int, noun: str) -> str:

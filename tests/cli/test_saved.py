@@ -48,7 +48,7 @@ def test_judge_refuses_a_release_that_dispatches_other_ops(invoke: Invoke, saved
     assert "--target torch==1.12.1" in found.err
 
 
-@pytest.mark.parametrize("command", ["render", "judge"])
+@pytest.mark.parametrize("command", ["render", "judge", "merge"])
 @pytest.mark.parametrize("content", [None, "", "{}", '{"schema": "opscan.report/9"}'])
 def test_bad_reports_are_2(
     invoke: Invoke, tmp_path: Path, command: str, content: str | None
@@ -59,3 +59,27 @@ def test_bad_reports_are_2(
     assert (found.code, found.out) == (2, "")
     assert "bad.json" in found.err
     assert "Traceback" not in found.err
+
+
+def test_merge_of_shards(invoke: Invoke, child: Child, saved: str, tmp_path: Path) -> None:
+    child.yields("fine.py", call("aten::mm"))
+    (tmp_path / "fine.py").write_text((tmp_path / "broken.py").read_text())
+    assert invoke("fine.py", *OLD, "-o", "fine.json", "-f", "json").code == 0
+    found = invoke("merge", saved, "fine.json", "-f", "json", "--report", "sarif=all.sarif")
+    assert found.code == 1
+    assert [model["source"] for model in json.loads(found.out)["models"]] == [
+        "broken.py",
+        "fine.py",
+    ]
+    assert json.loads(Path("all.sarif").read_text())["version"] == "2.1.0"
+    assert invoke("merge", saved, "fine.json", "--fail-on", "never").code == 0
+
+
+def test_reports_are_read_from_standard_input(
+    invoke: Invoke, saved: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for command, code in (("render", 0), ("judge", 1), ("merge", 1)):
+        with Path(saved).open() as stdin, monkeypatch.context() as patch:
+            patch.setattr("sys.stdin", stdin)
+            assert invoke(command, "-").code == code
+    assert invoke("merge", "-", "-").code == 2
