@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-__all__ = ["Basis", "OpFact", "Support", "judge", "plain", "qualified"]
+__all__ = ["Basis", "OpFact", "Support", "judge", "plain", "qualified", "served_on_cpu"]
 
 Support = Literal["native", "composite", "fallback", "unsupported", "unknown"]
 
@@ -116,6 +116,24 @@ def judge(
             if status == worst:
                 return status, f"its kernel always calls {qualified(called)}; {reason}"
     return "composite", _COMPOSITE[known.composite]
+
+
+def served_on_cpu(
+    fact: OpFact, lookup: Callable[[str, str], OpFact], seen: frozenset[str] = frozenset()
+) -> bool:
+    """Whether nothing that stops an op, itself or below a composite kernel, stays unserved by the
+    catch-all that the fallback variable installs."""
+    if fact.status != "unsupported":
+        return True
+    if fact.registered or fact.composite == "raises":
+        return False
+    if fact.composite is None:
+        return fact.cpu
+    return all(
+        served_on_cpu(lookup(called, fact.version), lookup, seen | {fact.op})
+        for called in fact.calls
+        if called not in seen | {fact.op}
+    )
 
 
 def _dense(known: Basis, key: str, basis_of: Callable[[str], Basis]) -> list[str]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from scanner.errors import DataError
 
 __all__ = [
+    "API",
     "EXECUTION",
     "GROUPS",
     "MPS",
@@ -79,6 +80,15 @@ OPINFO = Table(
     "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "releases"), 4
 )
 """What an OpInfo entry reaches: `opdb.build.opinfo.Reached`."""
+API = Table(
+    "api",
+    ("name", "always", "one_of", "source", "unsupported", "fallback", "releases"),
+    1,
+)
+"""What a call reaches by its name (`opdb.build.api.Reach`), and the releases in which that raises
+on MPS, or runs on the CPU. These follow from the other tables; they are here so that source code
+can be judged in no time."""
+
 SIMULATIONS = Table(
     "simulations", ("release", "macos", "gpu", "simulator", "reference", "samples", "counts"), 2
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any, Literal
 from scanner import __version__
 from scanner.backends.mps_facts import fallback_variables
 from scanner.backends.sim_spec import NAME as SIMULATOR
-from scanner.backends.sim_spec import is_simulator, sim_target
+from scanner.backends.sim_spec import is_simulator, sim_label
 from scanner.capture.client import Captured, Launch, NotCaptured, SourceCapture, capture_source
 from scanner.capture.protocol import Job, JobSource, Profile
 from scanner.errors import OpscanError
@@ -32,8 +31,9 @@ from scanner.probe.plan import config_key
 from scanner.probe.reproduce import Reproduction, failures, write_repros
 from scanner.probe.supervisor import DeviceError
 from scanner.probe.whole import Whole
-from scanner.records import Measurement, ModelReport, OpCall, Report, Target, Variant
+from scanner.records import Measurement, ModelReport, OpCall, Report, SourceScan, Target, Variant
 from scanner.simulate import simulate
+from scanner.source.of_models import source_of_models
 from scanner.walk import whole_steps
 
 __all__ = ["Plan", "Scan", "scan"]
@@ -130,7 +130,8 @@ def scan(
             for model, whole in zip(models, wholes, strict=True)
         ]
     tracebacks = tuple(whole.traceback for whole in wholes if whole.traceback)
-    report = _report(plan, captures, models, notes)
+    source = source_of_models(located, models, plan.targets, plan.cwd)
+    report = _report(plan, captures, models, notes, source)
     return Scan(report=report, captures=captures, tracebacks=tracebacks)
 
 
@@ -269,7 +270,7 @@ def _measured(
             device=device,
             environ={**environ, **fallback_variables(fallback)},
             check=not watch.was_interrupted,
-            label=_release(device) if is_simulator(device) else "",
+            label=sim_label(device) if is_simulator(device) else "",
         )
         write_repros(failures(every, measured), watch.facts, how, watch)
     if not watch.was_interrupted:
@@ -277,16 +278,12 @@ def _measured(
     return measured
 
 
-def _release(simulator: str) -> str:
-    """What tells the files about one imitated target from those about another."""
-    return re.sub(r"[^\w.]+", "-", sim_target(simulator).id)
-
-
 def _report(
     plan: Plan,
     captures: Sequence[SourceCapture],
     models: Sequence[ModelReport],
     notes: Sequence[str],
+    source: SourceScan | None,
 ) -> Report:
     said = [f"{capture.argument}: {note}" for capture in captures for note in capture.notes]
     return Report(
@@ -294,6 +291,7 @@ def _report(
         environment={**plan.environment, "notes": [*plan.notes, *said, *notes]},
         targets=plan.targets,
         models=tuple(models),
-        summary=summarize(models),
-        exit_code=exit_code(models, plan.gate),
+        source=source,
+        summary=summarize(models, source),
+        exit_code=exit_code(models, plan.gate, source),
     )

@@ -2,6 +2,8 @@
 
 `python -m opdb.build opinfo [--entry NAME]… [--check]`: from the installed torch.
 
+`python -m opdb.build api [--check]`: from the installed torch, after `torch`.
+
 `python -m opdb.build torch-sim [--release V]… [--macos M]… [--check]`: executes prepared releases.
 """
 
@@ -85,6 +87,13 @@ def _opinfo(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     return {tables.OPINFO.file: opinfo.table(_say, frozenset(options.entry or ()))}
 
 
+def _api(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
+    del releases
+    from opdb.build import api
+
+    return {tables.API.file: api.table(options.jobs, _say)}
+
+
 def _executed(options: argparse.Namespace, releases: list[str]) -> dict[str, str]:
     del releases  # only what is prepared can be executed
     from opdb.build.execution import build
@@ -104,6 +113,7 @@ _BUILDERS = {
     "torch": (_derived, "the wheels say"),
     "upstream": (_upstream, "the wheels say"),
     "opinfo": (_opinfo, "the installed torch reaches"),
+    "api": (_api, "the installed torch reaches"),
     "torch-sim": (_executed, "was executed"),
 }
 """Framework or kind → what derives its files, and what they are held against."""

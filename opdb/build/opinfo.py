@@ -31,7 +31,17 @@ from scanner.capture.world import world
 from scanner.judge.profile import profile_for
 from scanner.records import OpCall, Target
 
-__all__ = ["DTYPES", "SAMPLES", "Reached", "reached", "table"]
+__all__ = [
+    "DTYPES",
+    "SAMPLES",
+    "Reached",
+    "as_on",
+    "entries",
+    "profiles",
+    "reached",
+    "samples",
+    "table",
+]
 
 DTYPES = (
     *("float32", "float16", "bfloat16", "float64", "complex64", "complex32", "complex128"),
@@ -71,10 +81,10 @@ def table(progress: _Progress = lambda _: None, only: Collection[str] = ()) -> s
     """
     facts: write.Rows = dict(_kept(only)) if only else {}
     full: dict[tuple[int, tuple[Reached, ...]], tuple[Reached, ...]] = {}
-    for profile, releases in _profiles():
+    for profile, releases in profiles():
         progress(f"{profile.id}: {', '.join(releases)}")
-        with _as_on(profile) as placement:
-            for number, info in enumerate(_entries(only)):
+        with as_on(profile) as placement:
+            for number, info in enumerate(entries(only)):
                 look = tuple(_entry(info, placement, ("float32",), 1))
                 key = (number, look)
                 if key not in full:
@@ -95,12 +105,12 @@ def _kept(without: Collection[str]) -> Iterator[tuple[tuple[str, ...], set[str]]
 
 def reached(release: str, names: Iterable[str]) -> Iterator[Reached]:
     """Everything for some entries, as in a release."""
-    with _as_on(profile_for(Target(framework="torch", version=release), query)) as placement:
-        for info in _entries(frozenset(names)):
+    with as_on(profile_for(Target(framework="torch", version=release), query)) as placement:
+        for info in entries(frozenset(names)):
             yield from _entry(info, placement, DTYPES, SAMPLES)
 
 
-def _profiles() -> list[tuple[Profile, list[str]]]:
+def profiles() -> list[tuple[Profile, list[str]]]:
     """Lowering profiles, newest first, with the releases that have each."""
     found: dict[str, tuple[Profile, list[str]]] = {}
     for release in reversed(RELEASES):
@@ -110,12 +120,14 @@ def _profiles() -> list[tuple[Profile, list[str]]]:
 
 
 @contextmanager
-def _as_on(profile: Profile) -> Iterator[Placement]:
+def as_on(profile: Profile) -> Iterator[Placement]:
+    """A world in which ops are dispatched as on a release with this profile."""
     with world("real") as placement, held(frozenset(profile.holds)):
         yield placement
 
 
-def _entries(only: Collection[str] = ()) -> list[Any]:
+def entries(only: Collection[str] = ()) -> list[Any]:
+    """Entries of OpInfo, all or those with these names."""
     from torch.testing._internal.common_methods_invocations import op_db
 
     return [info for info in op_db if not only or info.name in only]
@@ -162,18 +174,18 @@ def _summary(calls: tuple[OpCall, ...], dtype: str) -> tuple[str, str, str]:
 
 
 def _calls(
-    info: Any, placement: Placement, kind: torch.dtype, gradient: bool, samples: int
+    info: Any, placement: Placement, kind: torch.dtype, gradient: bool, count: int
 ) -> tuple[OpCall, ...]:
     recorder = Recorder(lambda _phase: None, placement)
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
-        for sample in _samples(info, kind, gradient, samples):
+        for sample in samples(info, kind, gradient, count):
             _record(recorder, info, sample, gradient=gradient)
     return merged(recorder.calls())[0]
 
 
-def _samples(info: Any, kind: torch.dtype, gradient: bool, count: int) -> list[Any]:
+def samples(info: Any, kind: torch.dtype, gradient: bool, count: int) -> list[Any]:
     """Samples that are about this dtype: not those that ask for float64 themselves."""
     try:
         made = info.sample_inputs("mps", kind, requires_grad=gradient)

@@ -12,7 +12,15 @@ from scanner.errors import UsageError
 from scanner.judge.target import parse_target
 from scanner.records import Target
 
-__all__ = ["DEFAULT_CHIP", "DEFAULT_MACOS", "NAME", "is_simulator", "sim_spec", "sim_target"]
+__all__ = [
+    "DEFAULT_CHIP",
+    "DEFAULT_MACOS",
+    "NAME",
+    "is_simulator",
+    "sim_label",
+    "sim_spec",
+    "sim_target",
+]
 
 NAME = "metal-sim"
 DEFAULT_MACOS = "15.5"
@@ -28,6 +36,11 @@ def is_simulator(spec: str) -> bool:
 def sim_spec(target: Target) -> str:
     """The device spec that imitates a target."""
     return f"{NAME}:{target.id}"
+
+
+def sim_label(spec: str) -> str:
+    """What tells the files about one imitated target from those about another."""
+    return re.sub(r"[^\w.]+", "-", sim_target(spec).id)
 
 
 def sim_target(spec: str) -> Target:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from opdb.facts import served_on_cpu
 from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.execution import with_execution
 from scanner.judge.interface import Knowledge, OpFact
@@ -71,22 +72,7 @@ def variable_serves(call: OpCall, release: str, knowledge: Knowledge) -> bool:
     if _sparse_keys(call) or wide_dtypes(call):
         return False
     fact = knowledge.lookup(call.op, release)
-    return fact.status == "unsupported" and _served(fact, knowledge, frozenset())
-
-
-def _served(fact: OpFact, knowledge: Knowledge, seen: frozenset[str]) -> bool:
-    """Whether nothing that stops this op, itself or below a composite kernel, stays unserved."""
-    if fact.status != "unsupported":
-        return True
-    if fact.registered or fact.composite == "raises":
-        return False
-    if fact.composite is None:
-        return fact.cpu
-    return all(
-        _served(knowledge.lookup(called, fact.version), knowledge, seen | {fact.op})
-        for called in fact.calls
-        if called not in seen | {fact.op}
-    )
+    return fact.status == "unsupported" and served_on_cpu(fact, knowledge.lookup)
 
 
 def _sparse_keys(call: OpCall) -> list[str]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scanner.errors import SourceError
 
-__all__ = ["EXCLUDED", "STDIN", "SourceFile", "shown_roots", "source_files"]
+__all__ = ["EXCLUDED", "STDIN", "SourceFile", "shown", "shown_roots", "source_files"]
 
 STDIN = "-"
 EXCLUDED = frozenset(
@@ -45,9 +45,9 @@ def source_files(arguments: Iterable[str], cwd: str) -> list[SourceFile]:
             found.setdefault(STDIN, SourceFile(STDIN, "<stdin>", True))
         elif os.path.isdir(path):  # noqa: PTH112
             for file in _below(path):
-                found.setdefault(file, SourceFile(file, _shown(file, cwd), False))
+                found.setdefault(file, SourceFile(file, shown(file, cwd), False))
         elif os.path.exists(path):  # noqa: PTH110
-            found[path] = SourceFile(path, _shown(path, cwd), True)
+            found[path] = SourceFile(path, shown(path, cwd), True)
         else:
             raise SourceError(
                 f"{argument}: no such file or directory",
@@ -59,7 +59,7 @@ def source_files(arguments: Iterable[str], cwd: str) -> list[SourceFile]:
 def shown_roots(arguments: Iterable[str], cwd: str) -> tuple[str, ...]:
     """What the arguments name, as a report shows files; `.` for the working directory."""
     paths = (os.path.normpath(os.path.join(cwd, argument)) for argument in arguments)  # noqa: PTH118
-    return tuple(dict.fromkeys("." if path == cwd else _shown(path, cwd) for path in paths))
+    return tuple(dict.fromkeys("." if path == cwd else shown(path, cwd) for path in paths))
 
 
 def _below(directory: str) -> Iterator[str]:
@@ -95,7 +95,8 @@ def _enters(entry: os.DirEntry[str]) -> bool:
     return not os.path.exists(f"{entry.path}/pyvenv.cfg")  # noqa: PTH110
 
 
-def _shown(path: str, cwd: str) -> str:
+def shown(path: str, cwd: str) -> str:
+    """A path relative to the working directory where it is below it, with `/` between."""
     inside = path.startswith(cwd.rstrip(os.sep) + os.sep)
-    shown = path[len(cwd.rstrip(os.sep)) + 1 :] if inside else path
-    return shown.replace(os.sep, "/")
+    rest = path[len(cwd.rstrip(os.sep)) + 1 :] if inside else path
+    return rest.replace(os.sep, "/")

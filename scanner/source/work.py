@@ -48,9 +48,9 @@ def examined(pending: Sequence[Pending], job: Job) -> Done:
 
 def checker_for(targets: tuple[Target, ...]) -> Checker:
     """All rules, for these targets."""
-    from scanner.source.rules import RULES
+    from scanner.source.rules import rules_for
 
-    return Checker(RULES, targets)
+    return Checker(rules_for(targets), targets)
 
 
 def _here(pending: Iterable[Pending], targets: tuple[Target, ...]) -> Done:
