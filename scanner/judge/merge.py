@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from scanner.judge.gate import Gate, exit_code, summarize
+from scanner.judge.merge_models import join_models, model_key, targets_of
 from scanner.records import (
     Finding,
     ModelReport,
@@ -30,11 +31,12 @@ class Named(NamedTuple):
 def merge_reports(named: Sequence[Named], gate: Gate) -> tuple[Report, tuple[str, ...]]:
     """The union, weighed by `gate`, and a sentence for each contradiction.
 
-    A model that several reports have alike stands once. Where they differ about a model for the
-    same target, all of them stand. `environment` has those of all reports under `merged`.
+    A model that several reports have alike, or for other targets, stands once. Where they differ
+    about a model for the same target, all of them stand. `environment` has those of all reports
+    under `merged`.
     """
     reports = [each.report for each in named]
-    models = _once((model for report in reports for model in report.models), lambda one: one)
+    models = join_models([model for report in reports for model in report.models])
     source = _sources([each.source for each in reports if each.source is not None])
     accepted = _suppressions([each.suppression for each in reports if each.suppression])
     merged = Report(
@@ -120,19 +122,11 @@ def _contradictions(models: Sequence[ModelReport]) -> list[str]:
     said: dict[str, None] = {}
     for place, model in enumerate(models):
         for other in models[:place]:
-            same = _key(model) == _key(other)
-            shared = _targets(model) & _targets(other)
-            if same and (shared or not _targets(model) or not _targets(other)):
+            same = model_key(model) == model_key(other)
+            shared = targets_of(model) & targets_of(other)
+            if same and (shared or not targets_of(model) or not targets_of(other)):
                 where = f" for {', '.join(sorted(shared))}" if shared else ""
                 said[f"reports differ about {model.name} in {model.source}{where}: both kept"] = (
                     None
                 )
     return list(said)
-
-
-def _key(model: ModelReport) -> tuple[str, ...]:
-    return model.source, model.entry, model.name, model.mode
-
-
-def _targets(model: ModelReport) -> set[str]:
-    return {verdict.target for row in model.ops for verdict in row.verdicts}

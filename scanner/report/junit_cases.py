@@ -122,5 +122,8 @@ def _noted(group: str, name: str, finding: Finding) -> Case:
 
 
 def _by_verdict(group: str, name: str, verdict: Verdict) -> Case:
-    said = f"not judged: {verdict.reason}" if verdict.status == "unknown" else verdict.reason
-    return Case(group=group, name=name, result="skipped", kind=verdict.status, message=said)
+    if verdict.status == "unknown":
+        message = f"not judged: {verdict.reason}"
+        return Case(group=group, name=name, result="error", kind="unknown", message=message)
+    reason = verdict.reason
+    return Case(group=group, name=name, result="skipped", kind=verdict.status, message=reason)

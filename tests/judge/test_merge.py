@@ -34,6 +34,29 @@ def test_other_targets_do_not_contradict() -> None:
     assert not any("ExactGP" in each for each in said)
 
 
+def test_other_targets_join_a_model_as_one_scan_would() -> None:
+    """Rows may stand in another order, since one scan weaves the targets' graphs together."""
+    found, _ = merged(report(TORCH_29), report(TORCH_214))
+    together = report(TORCH_29, TORCH_214)
+    for ours, theirs in zip(found.models, together.models, strict=True):
+        assert {(row.op, row.verdicts) for row in ours.ops} == {
+            (row.op, row.verdicts) for row in theirs.ops
+        }
+        assert ours.coverage.by_target == theirs.coverage.by_target
+        assert {f.fingerprint for f in ours.findings} == {f.fingerprint for f in theirs.findings}
+    assert found.summary == together.summary
+
+
+def test_the_order_of_execution_points_at_the_merged_rows() -> None:
+    singles = [report(TORCH_29), report(TORCH_214)]
+    for model, *parts in zip(
+        merged(*singles)[0].models, *(each.models for each in singles), strict=True
+    ):
+        said = [[model.ops[row].op for row in order.rows] for order in model.order]
+        there = [[one.ops[row].op for row in order.rows] for one in parts for order in one.order]
+        assert said == there
+
+
 def test_contradictions_are_kept_and_said() -> None:
     first = clean_report()
     [model] = first.models
