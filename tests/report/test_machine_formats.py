@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
-from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import msgspec
 import pytest
-import xmlschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -21,6 +17,7 @@ from scanner.judge.gate import Gate, exit_code, summarize
 from scanner.records import Finding, Fix, Location, Report, SourceScan, Suppression
 from scanner.report import FORMATS, Style, render, sarif_results
 from scanner.report import markdown as markdown_format
+from tests.report.readers import check
 from tests.report.sample_report import (
     BOTH,
     clean_report,
@@ -30,7 +27,6 @@ from tests.report.sample_report import (
     whole_report,
 )
 
-SCHEMAS = Path(__file__).parents[1] / "schemas"
 MACHINE = ("jsonl", "sarif", "junit", "github", "markdown")
 HOSTILE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -82,44 +78,6 @@ SAMPLES = {
     "source": source_report(),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
-
-
-@cache
-def sarif_validator() -> jsonschema.Draft4Validator:
-    schema = json.loads((SCHEMAS / "sarif-2.1.0-rtm.5.json").read_text())
-    return jsonschema.Draft4Validator(schema, format_checker=jsonschema.FormatChecker())
-
-
-@cache
-def junit_schema() -> xmlschema.XMLSchema:
-    return xmlschema.XMLSchema(str(SCHEMAS / "junit-10.xsd"))
-
-
-def check(name: str, text: str) -> None:
-    """The text is what the format's readers take."""
-    if name == "sarif":
-        sarif_validator().validate(json.loads(text))
-    elif name == "junit":
-        junit_schema().validate(text)
-        check_totals(ET.fromstring(text))
-    elif name == "jsonl":
-        kinds = [json.loads(line)["type"] for line in text.splitlines()]
-        assert (kinds[0], kinds[-1], kinds.count("summary")) == ("report", "summary", 1)
-    elif name == "json":
-        json.loads(text)
-    elif name == "github":
-        for line in text.splitlines():
-            assert re.fullmatch(r"::(error|warning|notice) title=[^:]*::[^\n]*", line), line
-    elif name == "markdown":
-        assert len(text.encode()) <= markdown_format.MAX_BYTES
-
-
-def check_totals(root: ET.Element) -> None:
-    for suite in root:
-        cases = suite.findall("testcase")
-        assert suite.get("tests") == str(len(cases))
-        for total, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            assert suite.get(total) == str(len(suite.findall(f"testcase/{kind}")))
 
 
 @pytest.mark.parametrize("name", MACHINE)
