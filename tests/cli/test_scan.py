@@ -21,7 +21,7 @@ OLD = ("--target", "torch==2.9.1")
 def test_a_clean_scan_is_0(invoke: Invoke, child: Child) -> None:
     found = invoke("clean.py", *OLD)
     assert (found.code, found.err) == (0, "")
-    assert found.out.startswith("no errors, no warnings in 1 model on torch 2.9.1\n")
+    assert found.out.startswith("no errors, no warnings in 1 model and 1 file on torch 2.9.1\n")
 
 
 def test_the_command_may_be_left_out(invoke: Invoke, child: Child) -> None:
@@ -230,7 +230,7 @@ def test_reports_stand_in_the_order_of_the_arguments(invoke: Invoke, child: Chil
 
 def test_quiet_and_verbose(invoke: Invoke, child: Child) -> None:
     quiet = invoke("clean.py", *OLD, "-q")
-    assert quiet.out.splitlines() == ["no errors, no warnings in 1 model on torch 2.9.1"]
+    assert quiet.out.splitlines() == ["no errors, no warnings in 1 model and 1 file on torch 2.9.1"]
     loud = invoke("clean.py", *OLD, "-v")
     assert "aten::mm" in loud.out
     assert "[clean.py stdout] hello" in loud.err
