@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from scanner.records import Severity
 
-__all__ = ["Documented", "page_of"]
+__all__ = ["Documented", "Fixes", "page_of"]
+
+Fixes = Literal["none", "safe", "unsafe", "mixed"]
 
 
 class Documented(Protocol):
@@ -28,6 +30,10 @@ class Documented(Protocol):
     @property
     def since(self) -> str:
         """Version of opscan that introduced it."""
+
+    @property
+    def fixes(self) -> Fixes:
+        """Which corrections it offers `opscan fix`, at most."""
 
     @property
     def summary(self) -> str:

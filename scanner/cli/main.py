@@ -18,6 +18,7 @@ COMMANDS = {
     "scan": "scanner.cli.scan",
     "baseline": "scanner.cli.baseline",
     "explain": "scanner.cli.explain",
+    "fix": "scanner.cli.fix",
     "db": "scanner.cli.db",
     "judge": "scanner.cli.judge",
     "sim": "scanner.cli.sim",

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TextIO
 
+from scanner.atomic import replace_file
 from scanner.errors import UsageError
 from scanner.records import Report
 from scanner.report import FORMATS, Style, render, require
@@ -70,7 +69,7 @@ def write(text: str, path: Path | None) -> None:
         sys.stdout.flush()
         return
     try:
-        _replace(path, text.encode())
+        replace_file(path, text.encode())
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}", remedy="") from None
 
@@ -117,19 +116,3 @@ def file_to_write(text: str) -> Path | None:
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {text}: no such directory", remedy="Create it first.")
     return path
-
-
-def _replace(path: Path, content: bytes) -> None:
-    if path.exists() and not path.is_file():
-        path.write_bytes(content)  # a pipe or device: there is nothing to replace
-        return
-    final = path.resolve()
-    draft = final.with_name(f".{final.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(content)
-        if final.exists():
-            shutil.copymode(final, draft)
-        draft.replace(final)
-    finally:
-        with suppress(FileNotFoundError):
-            draft.unlink()

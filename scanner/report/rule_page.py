@@ -9,11 +9,19 @@ from scanner.rule import Documented
 __all__ = ["index_page", "rule_page"]
 
 
+_FIX = {
+    "none": "",
+    "safe": " `opscan fix` mends it.",
+    "unsafe": " `opscan fix --unsafe` mends it.",
+    "mixed": " `opscan fix` mends it, in part only with `--unsafe`.",
+}
+
+
 def rule_page(rule: Documented) -> str:
     """Markdown: title, one line of facts, summary, explanation."""
     return (
         f"# {rule.id} {rule.name}\n\n"
-        f"Severity: {rule.severity}. Since opscan {rule.since}.\n\n"
+        f"Severity: {rule.severity}. Since opscan {rule.since}.{_FIX[rule.fixes]}\n\n"
         f"{rule.summary}\n\n{rule.explanation}\n"
     )
 

@@ -52,6 +52,11 @@ class Checker:
         found = (RuleHit(*each) for each in walk(Here(module, self.targets), self._listeners))
         return sorted(set(found), key=lambda each: (each.hit.span, each.rule.id, each.hit.message))
 
+    def judged(self, module: Module) -> list[tuple[RuleHit, Finding]]:
+        """Hits, each with its finding."""
+        hits = self.hits(module)
+        return list(zip(hits, _findings(hits, module), strict=True))
+
     def findings(self, module: Module) -> tuple[Finding, ...]:
         """The same as findings."""
         return tuple(_findings(self.hits(module), module))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from typing import NamedTuple
 
-__all__ = ["UndecodableError", "decode"]
+__all__ = ["Decoded", "UndecodableError", "decode", "decoded"]
 
 _DECLARED = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"[ \t\f]*(?:#[^\r\n]*)?")
@@ -16,8 +17,27 @@ class UndecodableError(ValueError):
     """The file's bytes are no text in the encoding that it declares, or in UTF-8."""
 
 
+class Decoded(NamedTuple):
+    """A file's text and how it was written."""
+
+    text: str
+    """Without a byte order mark."""
+    encoding: str
+    marked: bool
+    """Whether it begins with the byte order mark of UTF-8."""
+
+    def encode(self, text: str) -> bytes:
+        """Another text, written the same way. Raises `UnicodeEncodeError`."""
+        return (codecs.BOM_UTF8 if self.marked else b"") + text.encode(self.encoding)
+
+
 def decode(content: bytes) -> str:
     """The text without its byte order mark. Raises `UndecodableError` with the reason."""
+    return decoded(content).text
+
+
+def decoded(content: bytes) -> Decoded:
+    """The same, with what is needed to write the file again."""
     marked = content.startswith(codecs.BOM_UTF8)
     body = content[len(codecs.BOM_UTF8) :] if marked else content
     name = _declared(body)
@@ -35,7 +55,7 @@ def decode(content: bytes) -> str:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise UndecodableError(f"line {line} has a null byte, which Python source cannot have")
-    return text
+    return Decoded(text, "utf-8" if marked else name or "utf-8", marked)
 
 
 def _declared(body: bytes) -> str | None:

@@ -25,14 +25,28 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from scanner.rule import page_of
+from scanner.rule import Fixes, page_of
 from scanner.source.triggers import Trigger, tokens_of
 
 if TYPE_CHECKING:
     from scanner.records import Severity
     from scanner.source.here import Here
 
-__all__ = ["Check", "Correction", "Edit", "Hit", "SourceRule", "Span", "source_rule"]
+__all__ = [
+    "DEVICE",
+    "Check",
+    "Correction",
+    "Edit",
+    "Hit",
+    "SourceRule",
+    "Span",
+    "source_rule",
+]
+
+
+DEVICE = "__opscan_device__"
+"""In the text of edits: the variable of the file that holds the device, chosen at run time. `opscan
+fix` puts its name there, and defines it below the imports where the file has none."""
 
 
 class Span(NamedTuple):
@@ -59,8 +73,7 @@ class Correction(NamedTuple):
     safe: bool
     """Whether the program means the same afterwards wherever it ran before."""
     edits: tuple[Edit, ...] = ()
-    """Empty where the change is more than text in place: a codemod of `opscan fix` then makes it,
-    which finds the hit by its rule and span."""
+    """Empty where statements move: `scanner/fix/moves.py` then makes them, by the rule's id."""
     imports: tuple[str, ...] = ()
     """Statements that the edits rely on, as `import torch`; added where the file lacks them."""
 
@@ -99,6 +112,8 @@ class SourceRule(NamedTuple):
     tokens: frozenset[str]
     """A file without any of these words cannot have a hit, and is not parsed for this rule."""
     check: Check
+    fixes: Fixes = "none"
+    """Which corrections its hits may have."""
 
     @property
     def summary(self) -> str:
@@ -119,6 +134,7 @@ def source_rule(
     since: str,
     on: Sequence[Trigger],
     tokens: Iterable[str] = (),
+    fixes: Fixes = "none",
 ) -> Callable[[Check], SourceRule]:
     """Turn a check into a rule.
 
@@ -128,4 +144,4 @@ def source_rule(
     words = frozenset(tokens) or tokens_of(on)
     if not words:
         raise ValueError(f"{id} listens to nodes of any file: give it tokens")
-    return lambda check: SourceRule(id, name, severity, since, tuple(on), words, check)
+    return lambda check: SourceRule(id, name, severity, since, tuple(on), words, check, fixes)

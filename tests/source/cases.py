@@ -13,6 +13,13 @@ from scanner.source.rules import RULES
 
 __all__ = ["assert_hits", "hits_of", "rule"]
 
+OFFERS: dict[str, set[str]] = {
+    "none": set(),
+    "safe": {"safe"},
+    "unsafe": {"unsafe"},
+    "mixed": {"safe", "unsafe"},
+}
+
 
 def rule(id: str) -> SourceRule:
     """The rule with this id."""
@@ -27,7 +34,11 @@ def hits_of(
     checker = Checker([subject], targets)
     text = textwrap.dedent(code).lstrip("\n")
     module = Module(text)
-    return module, checker.hits(module) if checker.may_hit(text) else []
+    found = checker.hits(module) if checker.may_hit(text) else []
+    corrections = [each.hit.correction for each in found if each.hit.correction]
+    offered = {"safe" if each.safe else "unsafe" for each in corrections}
+    assert offered <= OFFERS[subject.fixes], "the rule does not declare its corrections"
+    return module, found
 
 
 def assert_hits(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from scanner.judge.rules.equivalents import Equivalent
 from scanner.records import Capture, OpCall, Severity, Target, Verdict
-from scanner.rule import page_of
+from scanner.rule import Fixes, page_of
 
 if TYPE_CHECKING:
     from opdb.issues.match import Match
@@ -85,6 +85,8 @@ class Rule(Generic[CaseT]):
     explanation: str
     """Markdown."""
     check: Callable[[CaseT], Advice | None]
+    fixes: Fixes = "none"
+    """Only source rules know places that `opscan fix` can change."""
 
 
 def define(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from scanner.source.here import Here
-from scanner.source.interface import Hit, source_rule
+from scanner.source.interface import DEVICE, Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.mending import first_argument
 from scanner.source.triggers import imports, names
 
 __all__ = ["RULES"]
@@ -18,6 +19,7 @@ __all__ = ["RULES"]
     since="0.1.0",
     on=[names("torch.cuda.amp.*"), imports("torch.cuda.amp")],
     tokens=["amp"],
+    fixes="unsafe",
 )
 def cuda_amp(node: ast.AST, here: Here) -> Hit | None:
     """`torch.cuda.amp` is mixed precision for CUDA alone: on a Mac it turns itself off.
@@ -37,7 +39,91 @@ def cuda_amp(node: ast.AST, here: Here) -> Hit | None:
         node,
         f"{here.name} works with CUDA alone and turns itself off on a Mac",
         "Use torch.autocast(device_type=device.type) and torch.amp.GradScaler(device.type).",
+        correction=_imported(here) if isinstance(node, ast.alias) else _called(node, here),
     )
+
+
+_POSITIONAL = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": None}
+"""Parameters of what works on CUDA alone, where they are in another order elsewhere."""
+
+
+def _called(node: ast.AST, here: Here) -> Correction | None:
+    """Of `torch.cuda.amp.autocast()`."""
+    name = here.name.rpartition(".")[2]
+    call = here.parent
+    if name not in _POSITIONAL or not isinstance(call, ast.Call) or call.func is not node:
+        return None
+    given = _given(call, name, here)
+    path = "torch.autocast" if name == "autocast" else f"torch.amp.{name}"
+    edits = (Edit(here.module.span(node), path), *given)
+    return _correction(edits, ("import torch",)) if given else None
+
+
+def _imported(here: Here) -> Correction | None:
+    """Of `from torch.cuda.amp import autocast, GradScaler`, with every call in the file."""
+    statement = here.parent
+    if not isinstance(statement, ast.ImportFrom) or statement.module != "torch.cuda.amp":
+        return None
+    edits = [_module(statement, here)]
+    for each in statement.names:
+        calls = _calls(each.asname or each.name, here) if each.name in _POSITIONAL else None
+        given = [_given(call, each.name, here) for call in calls or ()]
+        if calls is None or not all(given):
+            return None
+        edits += [edit for found in given for edit in found]
+    return _correction(tuple(edits))
+
+
+def _calls(name: str, here: Here) -> list[ast.Call] | None:
+    """Calls of a name; None where it is used otherwise, or bound again."""
+    every = list(ast.walk(here.module.tree))
+    calls = [
+        node
+        for node in every
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    ]
+    mentions = sum(isinstance(node, ast.Name) and node.id == name for node in every)
+    parameters = any(isinstance(node, ast.arg) and node.arg == name for node in every)
+    imported = sum(
+        isinstance(node, ast.alias) and (node.asname or node.name) == name for node in every
+    )
+    defined = any(getattr(node, "name", None) == name for node in every if _is_scope(node))
+    if parameters or defined or imported != 1 or mentions != len(calls):
+        return None
+    return calls
+
+
+def _is_scope(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+
+
+def _module(statement: ast.ImportFrom, here: Here) -> Edit:
+    line, column, *_ = here.module.span(statement)
+    at = here.module.lines[line - 1].index("torch.cuda.amp", column - 1) + 1
+    return Edit(Span(line, at, line, at + len("torch.cuda.amp")), "torch.amp")
+
+
+def _given(call: ast.Call, name: str, here: Here) -> tuple[Edit, ...]:
+    """The device as first argument, and names for those that had others before; may be none."""
+    first = first_argument(call, f"{DEVICE}.type", here)
+    parameters = _POSITIONAL[name] or ()
+    if first is None or any(isinstance(each, ast.Starred) for each in call.args):
+        return ()
+    if any(each.arg is None or each.arg.startswith("device") for each in call.keywords):
+        return ()
+    edits = [first]
+    for argument, parameter in zip(call.args, parameters, strict=False):
+        if first.span[:2] == here.module.span(argument)[:2]:
+            edits = [first._replace(text=f"{first.text}{parameter}=")]
+        else:
+            line, column, *_ = here.module.span(argument)
+            edits.append(Edit(Span(line, column, line, column), f"{parameter}="))
+    return tuple(edits)
+
+
+def _correction(edits: tuple[Edit, ...], imports: tuple[str, ...] = ()) -> Correction:
+    # Unsafe: without CUDA the old ones were off, the new ones are on.
+    return Correction("Name the device", False, edits, imports)
 
 
 RULES = (cuda_amp,)

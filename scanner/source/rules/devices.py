@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 
 from scanner.source.here import Here
-from scanner.source.interface import Correction, Hit, source_rule
+from scanner.source.interface import Hit, source_rule
+from scanner.source.rules.mending import chosen_device, chosen_in_place, moved_by_to
 from scanner.source.triggers import calls, methods
 
 __all__ = ["RULES"]
@@ -18,6 +19,7 @@ __all__ = ["RULES"]
     since="0.1.0",
     on=[methods("cuda", "to"), calls("torch.device")],
     tokens=["cuda"],
+    fixes="unsafe",
 )
 def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
     """A tensor or module is moved to CUDA, whatever the machine has.
@@ -46,8 +48,11 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
         if not _moves(node):
             return None
         message = f".{what}() needs CUDA, which no Mac has"
+        correction = moved_by_to(node, here)
     elif (device := here.string(node.args[0] if node.args else None)) and _is_cuda(device):
         message = f'{what}("{device}") needs CUDA, which no Mac has'
+        made = chosen_in_place(node, here) if here.name != "to" else None
+        correction = made or chosen_device(node.args[0], here)
     else:
         return None
     return here.hit(
@@ -55,7 +60,7 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
         message,
         "Choose the device once, by torch.accelerator or torch.backends.mps.is_available(), and "
         "use .to(device).",
-        correction=Correction("Use a device that is chosen at run time", safe=False),
+        correction=correction,
     )
 
 

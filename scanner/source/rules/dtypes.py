@@ -18,7 +18,9 @@ _NARROWER = {
 }
 
 
-@source_rule("OPS620", "explicit-float64", "warning", since="0.1.0", on=[names(*_NARROWER)])
+@source_rule(
+    "OPS620", "explicit-float64", "warning", since="0.1.0", on=[names(*_NARROWER)], fixes="unsafe"
+)
 def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
     """The source asks for float64 or complex128, which MPS does not have.
 
