@@ -20,6 +20,10 @@ def arguments(op: str) -> dict[str, Any]:
     return {
         "aten::_cdist_backward": {"x1": draw(2, 5, 3), "x2": draw(2, 4, 3)},
         "aten::channel_shuffle": {"x": draw(2, 12, 3, 3), "groups": 3},
+        "aten::hardshrink": {"x": draw(4, 9), "lambd": 0.5},
+        "aten::isneginf": {"x": steps.where(steps != 0, -torch.inf)},
+        "aten::isposinf": {"x": steps.where(steps != 0, torch.inf)},
+        "aten::rsub": {"x": draw(4, 9), "other": draw(4, 9)},
         "aten::heaviside": {"x": steps, "values": torch.tensor([5.0, 6.0, 7.0, 8.0])},
         "aten::kthvalue": {"x": draw(4, 9), "k": 3, "dim": 1},
         "aten::take": {"x": draw(4, 9), "index": torch.tensor([[0, 35], [7, 7]])},

@@ -19,6 +19,8 @@ class Equivalent:
     """What gives the same result."""
     ops: tuple[str, ...]
     """Overloads that the rewrite dispatches, forward and backward."""
+    defaults: tuple[tuple[str, str], ...] = ()
+    """Arguments of the call that may be left out."""
 
 
 EQUIVALENTS = {
@@ -41,15 +43,31 @@ EQUIVALENTS = {
         instead="x.unflatten(1, (groups, -1)).transpose(1, 2).flatten(1, 2)",
         ops=("aten::view",),
     ),
+    "aten::hardshrink": Equivalent(
+        call="torch.nn.functional.hardshrink(x, lambd)",
+        instead="x.masked_fill(x.abs() <= lambd, 0)",
+        ops=("aten::le.Scalar",),
+        defaults=(("lambd", "0.5"),),
+    ),
     "aten::heaviside": Equivalent(
         call="torch.heaviside(x, values)",
         instead="torch.where(x == 0, values, (x > 0).to(x.dtype))",
         ops=("aten::eq.Scalar", "aten::gt.Scalar", "aten::where.self"),
     ),
+    "aten::isneginf": Equivalent(
+        call="torch.isneginf(x)", instead="x == -torch.inf", ops=("aten::eq.Scalar",)
+    ),
+    "aten::isposinf": Equivalent(
+        call="torch.isposinf(x)", instead="x == torch.inf", ops=("aten::eq.Scalar",)
+    ),
     "aten::kthvalue": Equivalent(
         call="torch.kthvalue(x, k, dim).values",
         instead="x.sort(dim).values.select(dim, k - 1)",
         ops=("aten::scatter.src",),
+        defaults=(("dim", "-1"),),
+    ),
+    "aten::rsub": Equivalent(
+        call="torch.rsub(x, other)", instead="other - x", ops=("aten::neg", "aten::sub.Tensor")
     ),
     "aten::take": Equivalent(
         call="torch.take(x, index)",
@@ -58,7 +76,7 @@ EQUIVALENTS = {
     ),
     "aten::vdot": Equivalent(
         call="torch.vdot(x, y)",
-        instead="(x.conj() * y).sum()",
+        instead="(x.conj() * y).sum(dtype=x.dtype)",
         ops=("aten::mul.Tensor",),
     ),
 }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, SourceRule, source_rule
+from scanner.source.rules.rewrites import rewritten
 from scanner.source.triggers import calls, methods
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ Lacks = Mapping[str, tuple["Target", ...]]
 
 
 @source_rule(
-    "OPS680", "api-unsupported", "warning", since="0.1.0", on=[calls("torch.*")], tokens=["torch"]
+    "OPS680",
+    "api-unsupported",
+    "warning",
+    since="0.1.0",
+    on=[calls("torch.*")],
+    tokens=["torch"],
+    fixes="unsafe",
 )
 def api_unsupported(node: ast.AST, here: Here) -> Iterable[Hit]:
     """A function of torch that raises on MPS in the targeted release, whatever its arguments are.
@@ -53,7 +60,15 @@ def api_unsupported(node: ast.AST, here: Here) -> Iterable[Hit]:
     return _found(_lacks(here.targets)[0], node, here)
 
 
-@source_rule("OPS681", "api-on-cpu", "note", since="0.1.0", on=[calls("torch.*")], tokens=["torch"])
+@source_rule(
+    "OPS681",
+    "api-on-cpu",
+    "note",
+    since="0.1.0",
+    on=[calls("torch.*")],
+    tokens=["torch"],
+    fixes="unsafe",
+)
 def api_on_cpu(node: ast.AST, here: Here) -> Iterable[Hit]:
     """A function of torch that runs on the CPU in the targeted release, whatever its arguments are.
 
@@ -150,6 +165,9 @@ def _hit(name: str, target: Target, node: ast.Call, here: Here) -> Hit:
         f"{_spelled(name)} {does} on MPS in torch {target.version}: {reason} (known by name alone; "
         "its tensors were not seen)",
         _remedy(judged),
+        correction=rewritten(name, fact.op, target.version, node, here)
+        if fact is not None
+        else None,
     )
     return hit._replace(
         target=target.id,
