@@ -6,14 +6,54 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from scanner.source.interface import SourceRule
-from scanner.source.rules import api_calls, autocast, devices, dtypes
+from scanner.source.rules import (
+    api_calls,
+    autocast,
+    autocast_devices,
+    copies,
+    cuda_calls,
+    data,
+    device_arguments,
+    device_comparisons,
+    devices,
+    distributed,
+    double,
+    dtypes,
+    environment,
+    numpy_arrays,
+    packages,
+    speedups,
+    tensorflow,
+    trainers,
+    training_loops,
+)
 
 if TYPE_CHECKING:
     from scanner.records import Target
 
 __all__ = ["RULES", "rules_for"]
 
-RULES: tuple[SourceRule, ...] = (*devices.RULES, *dtypes.RULES, *autocast.RULES, *api_calls.RULES)
+RULES: tuple[SourceRule, ...] = (
+    *devices.RULES,
+    *device_arguments.RULES,
+    *device_comparisons.RULES,
+    *cuda_calls.RULES,
+    *dtypes.RULES,
+    *double.RULES,
+    *numpy_arrays.RULES,
+    *data.RULES,
+    *copies.RULES,
+    *autocast.RULES,
+    *autocast_devices.RULES,
+    *speedups.RULES,
+    *distributed.RULES,
+    *packages.RULES,
+    *environment.RULES,
+    *training_loops.RULES,
+    *trainers.RULES,
+    *tensorflow.RULES,
+    *api_calls.RULES,
+)
 
 
 def rules_for(targets: Iterable[Target]) -> tuple[SourceRule, ...]:

@@ -7,6 +7,7 @@ import ast
 from scanner.source.here import Here
 from scanner.source.interface import DEVICE, Correction, Edit, Hit, Span, source_rule
 from scanner.source.rules.mending import first_argument
+from scanner.source.rules.shared import never_on_mps
 from scanner.source.triggers import imports, names
 
 __all__ = ["RULES"]
@@ -33,7 +34,7 @@ def cuda_amp(node: ast.AST, here: Here) -> Hit | None:
     Use the variants that take a device: `torch.autocast(device_type=device.type,
     dtype=torch.float16)` and `torch.amp.GradScaler(device.type)`.
     """
-    if isinstance(node, ast.Name) or here.only_on_cuda:
+    if isinstance(node, ast.Name) or never_on_mps(here):
         return None  # the import says it
     return here.hit(
         node,

@@ -7,6 +7,7 @@ import ast
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
 from scanner.source.rules.mending import chosen_device, chosen_in_place, moved_by_to
+from scanner.source.rules.shared import is_cuda, never_on_mps
 from scanner.source.triggers import calls, methods
 
 __all__ = ["RULES"]
@@ -41,7 +42,7 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
 
     `torch.accelerator` is there from torch 2.6; before, test `torch.backends.mps.is_available()`.
     """
-    if not isinstance(node, ast.Call) or here.only_on_cuda:
+    if not isinstance(node, ast.Call) or never_on_mps(here):
         return None
     what = here.module.source(node.func).rpartition(".")[2]
     if here.name == "cuda":
@@ -49,7 +50,7 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
             return None
         message = f".{what}() needs CUDA, which no Mac has"
         correction = moved_by_to(node, here)
-    elif (device := here.string(node.args[0] if node.args else None)) and _is_cuda(device):
+    elif (device := here.string(node.args[0] if node.args else None)) and is_cuda(device):
         message = f'{what}("{device}") needs CUDA, which no Mac has'
         made = chosen_in_place(node, here) if here.name != "to" else None
         correction = made or chosen_device(node.args[0], here)
@@ -68,10 +69,6 @@ def _moves(call: ast.Call) -> bool:
     """Whether the arguments are those of `Tensor.cuda` and `Module.cuda`."""
     known = {"device", "non_blocking", "async", "memory_format"}
     return len(call.args) < 3 and all(keyword.arg in known for keyword in call.keywords)
-
-
-def _is_cuda(device: str) -> bool:
-    return device.partition(":")[0] == "cuda"
 
 
 RULES = (hard_coded_cuda,)

@@ -6,6 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
+from scanner.source.rules.shared import never_on_mps
 from scanner.source.triggers import names
 
 __all__ = ["RULES"]
@@ -29,15 +30,17 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
         TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't
         support float64. Please use float32 instead.
 
-    It is a warning, since the tensor may stay on the CPU: opscan does not see from the source
-    alone where it lives. A scan that captures the model tells (OPS104).
+    opscan says nothing where the dtype is only compared, listed or looked up, where the same
+    expression stays on the CPU, and behind a test for the device. It is a warning, since the tensor
+    may stay on the CPU: opscan does not see from the source alone where it lives. A scan that
+    captures the model tells (OPS104).
 
     ## What to do
 
     Use `torch.float32` (`torch.complex64`). Where the precision is needed, compute that part on
     the CPU and convert the result before it is moved: `solve(a.cpu().double()).float().to("mps")`.
     """
-    if isinstance(node, ast.Name) or _is_compared(here):
+    if isinstance(node, ast.Name) or _makes_nothing(here) or never_on_mps(here):
         return None
     dtype = here.name.rpartition(".")[2]
     narrower = _NARROWER[here.name]
@@ -54,10 +57,28 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
     )
 
 
-def _is_compared(here: Here) -> bool:
-    """`x.dtype == torch.float64` asks; it makes nothing."""
+_ASK = ("torch.finfo", "builtins.isinstance", "torch.promote_types", "torch.result_type")
+_LISTS = (ast.Compare, ast.Dict, ast.Set, ast.List, ast.Tuple, ast.Subscript)
+
+
+def _makes_nothing(here: Here) -> bool:
+    """`x.dtype == torch.float64` asks, `x.to(torch.float64).numpy()` leaves for the CPU."""
     around = [each for each in here.path if isinstance(each, ast.expr)]
-    return any(isinstance(each, ast.Compare) for each in around)
+    if any(isinstance(each, _LISTS) for each in around):
+        return True
+    calls_around = [each for each in around if isinstance(each, ast.Call)]
+    if any(here.resolve(each.func) in _ASK for each in calls_around):
+        return True
+    return any(_on_cpu(part) for each in calls_around for part in ast.walk(each)) or any(
+        isinstance(each, ast.Attribute) and each.attr in ("numpy", "cpu", "tolist", "item")
+        for each in around
+    )
+
+
+def _on_cpu(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in ("cpu", "numpy")
+    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 RULES = (explicit_float64,)

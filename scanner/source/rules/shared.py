@@ -1,0 +1,166 @@
+"""What several themes of rules ask about a place."""
+
+from __future__ import annotations
+
+import ast
+import re
+from itertools import pairwise
+
+from scanner.source.here import Here
+from scanner.source.interface import Edit, Span
+
+__all__ = [
+    "CUDA_ALONE",
+    "added_argument",
+    "before",
+    "cuda_by_design",
+    "is_cuda",
+    "is_true",
+    "never_on_mps",
+    "tested",
+    "tried",
+    "word_in_file",
+]
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+CUDA_ALONE = frozenset(
+    [
+        *("cupy", "pycuda", "tensorrt", "torch_tensorrt", "transformer_engine", "cudf", "cuml"),
+        *("amp_C", "apex", "tensorrt_llm", "mamba_ssm", "causal_conv1d", "triton"),
+        *("flash_attn", "flash_attn_interface", "flash_attn_2_cuda"),
+    ]
+)
+"""Modules whose import fails on every Mac."""
+_DESIGNED = re.compile(
+    r"cuda|cudnn|nccl|nvtx|fsdp|tensorrt|triton|deepspeed|megatron"
+    r"|(?<![a-z])(?:xpu|npu|hpu|mlu|xla|tpu|rocm|hip|musa|sdaa)"
+)
+"""What the names say of code that no Mac's GPU comes to. The last ones are parts of other words."""
+
+
+def is_cuda(device: str | None) -> bool:
+    """Whether a string names a CUDA device: `cuda`, `cuda:1`."""
+    return device is not None and device.partition(":")[0] == "cuda"
+
+
+def is_true(node: ast.expr | None) -> bool:
+    """Whether an argument is the literal `True`."""
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def tried(here: Here) -> bool:
+    """Whether errors of this place are caught: it stands in a `try` that has a handler."""
+    return any(
+        isinstance(parent, ast.Try) and parent.handlers and child in parent.body
+        for parent, child in pairwise(here.path)
+    )
+
+
+def tested(here: Here) -> bool:
+    """Whether anything was tested on the way here, or an error of it would be caught."""
+    return bool(here.conditions) or tried(here)
+
+
+def cuda_by_design(here: Here) -> bool:
+    """Whether a function, class or decorator around says that this is for CUDA: `require_cuda`.
+
+    So does a function that skips itself without CUDA, and a file that cannot even be imported on a
+    Mac; the rules about imports have said it then.
+    """
+    for node in here.path:
+        if isinstance(node, _SCOPES) and (_is_named_so(node, here) or _skips(node, here)):
+            return True
+    return any(_imports_cuda(statement) for statement in here.module.tree.body)
+
+
+def _is_named_so(node: _Scope, here: Here) -> bool:
+    decorators = " ".join(here.module.source(each) for each in node.decorator_list).lower()
+    return bool(_DESIGNED.search(node.name.lower()) or _DESIGNED.search(decorators)) or (
+        "gpu" in decorators
+    )
+
+
+def _skips(node: _Scope, here: Here) -> bool:
+    """A test that says at its beginning that it needs CUDA."""
+    if isinstance(node, ast.ClassDef) or not node.name.startswith("test"):
+        return False
+    tests = [each for each in node.body if isinstance(each, ast.If)]
+    said = (here.module.source(each).lower() for each in tests)
+    return any("skip" in text and "cuda" in text for text in said)
+
+
+def _imports_cuda(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Import(names=aliases):
+            found = [alias.name for alias in aliases]
+        case ast.ImportFrom(module=str() as name, level=0):
+            found = [name]
+        case _:
+            return False
+    return any(name.partition(".")[0] in CUDA_ALONE for name in found)
+
+
+def never_on_mps(here: Here) -> bool:
+    """Whether a Mac's GPU does not come here: CUDA was tested, or MPS ruled out, or it is caught.
+
+    `else` of `if device.type == "mps"`, `def to_cuda`, `@require_cuda`, `try: ... except: ...`.
+    """
+    if here.only_on_cuda or tried(here) or cuda_by_design(here):
+        return True
+    for test, holds in here.conditions:
+        said = (here.module.source(test) + here.module.source(here.value(test))).lower()
+        if _DESIGNED.search(said) if holds else "mps" in said:
+            return True
+    return False
+
+
+def word_in_file(here: Here, *words: str) -> bool:
+    """Whether the file's text has one of these words."""
+    return any(word in here.module.text for word in words)
+
+
+def added_argument(here: Here, call: ast.Call, text: str) -> tuple[Edit, ...]:
+    """An edit that gives a call one more keyword argument; none where the place is unclear."""
+    given: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not given:
+        line, column = _end(here, call)
+        return (Edit(Span(line, column - 1, line, column - 1), text),)
+    last = max(given, key=lambda each: (each.end_lineno or 0, each.end_col_offset or 0))
+    if isinstance(last, ast.GeneratorExp) or any(key.arg is None for key in call.keywords):
+        return ()
+    line, column = _after(here, last, call)
+    return (Edit(Span(line, column, line, column), f", {text}"),)
+
+
+def before(here: Here, release: tuple[int, int]) -> tuple[str, ...]:
+    """Versions of torch among the targets that are older than a release; empty without targets."""
+    return tuple(
+        target.version
+        for target in here.targets
+        if target.framework == "torch" and _release(target.version) < release
+    )
+
+
+def _release(version: str) -> tuple[int, int]:
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major) if major.isdigit() else 0, int(minor) if minor.isdigit() else 0)
+
+
+def _end(here: Here, node: ast.AST) -> tuple[int, int]:
+    span = here.module.span(node)
+    return span.end_line, span.end_column
+
+
+def _after(here: Here, last: ast.expr, call: ast.Call) -> tuple[int, int]:
+    """Behind the last argument, and behind the parentheses that it may have of its own."""
+    line, column = _end(here, last)
+    end_line, end_column = _end(here, call)
+    between = here.module.slice(Span(line, column, end_line, end_column - 1))
+    depth = 0
+    for index, sign in enumerate(between):
+        if sign == "\n" or sign == "#":
+            break
+        depth = index + 1 if sign == ")" else depth
+    return line, column + depth
