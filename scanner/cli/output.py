@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -93,8 +92,14 @@ def style_for(
     if columns.isdigit() and int(columns) >= 40:
         width = int(columns)
     else:
-        width = shutil.get_terminal_size((_WIDTH, 24)).columns if terminal else _WIDTH
+        width = _terminal_width() if terminal else _WIDTH
     return Style(width=width, color=colored, verbosity=verbosity)
+
+
+def _terminal_width() -> int:
+    from shutil import get_terminal_size  # loads three libraries of compression
+
+    return get_terminal_size((_WIDTH, 24)).columns
 
 
 def _report(text: str) -> Destination:

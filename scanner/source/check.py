@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -115,4 +114,6 @@ def _findings(hits: Iterable[RuleHit], module: Module) -> Iterator[Finding]:
 
 def _fingerprint(parts: Iterable[str]) -> str:
     """What stays when lines move and files are renamed."""
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    from hashlib import sha256  # loads OpenSSL, which files without findings do not need
+
+    return sha256("\0".join(parts).encode()).hexdigest()[:32]
