@@ -6,9 +6,10 @@ Imports neither torch nor anything slow; data files are read when they are first
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
-from opdb import database, store
+from opdb import database, store, tables
 from opdb.facts import OpFact, plain, qualified
 from opdb.simulated import Simulated, simulated
 from scanner.errors import UsageError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "OpFact",
     "Simulated",
+    "branching",
     "export",
     "issues",
     "list_ops",
@@ -90,6 +92,12 @@ def lookup(op: str, release: str, key: str = "MPS") -> OpFact:
     from opdb import installed
 
     return installed.fact(plain(op), release, key)
+
+
+@cache
+def branching() -> frozenset[str]:
+    """Overloads whose kernel for all backends calls, in some release, what is missing there."""
+    return frozenset(qualified(span.op) for span in store.default.all(tables.PATHS))
 
 
 def issues(call: OpCall, target: Target) -> tuple[Match, ...]:

@@ -19,6 +19,7 @@ __all__ = [
     "MPS",
     "OPINFO",
     "OPS",
+    "PATHS",
     "RELEASES",
     "SCHEMA",
     "SIMULATED",
@@ -72,6 +73,10 @@ calls on every path, `-` for none; `cpu` tells that the CPU has a kernel of its 
 GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 """Which variant of which operator: `group` is the functional overload if there is one."""
 
+PATHS = Table("paths", ("op", "call", "when", "releases"), 2)
+"""Calls of kernels for all backends that lead to an op without an MPS kernel: `op` calls `call`
+`always`, or `maybe`: for some arguments."""
+
 UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "releases"), 5)
 """What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
 
@@ -96,7 +101,7 @@ SIMULATED = Table(
 EXECUTION = (SIMULATIONS, SIMULATED)
 """Tables that no wheel's registrations are read for."""
 
-TABLES = (RELEASES, MPS, OPS, GROUPS)
+TABLES = (RELEASES, MPS, OPS, GROUPS, PATHS)
 
 
 def corrupt(path: Path, line: int, what: str) -> DataError:

@@ -120,7 +120,9 @@ def _hits(
                 code=location.code if location else "",
                 target=target,
                 verdict=verdict,
-                variable_serves=variable_serves(call, target.version, knowledge),
+                variable_serves=variable_serves(
+                    call, target.version, knowledge, graph.framework_version
+                ),
                 rewrite=equivalent_for(call.op, target.version, knowledge),
                 inherits_wide=widened and not makes_wide(call),
             )

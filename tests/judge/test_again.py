@@ -11,7 +11,7 @@ from scanner.judge.models import judge_model, model_without_graph
 from scanner.records import BatchSweep, Report, Target
 from scanner.report.interface import Style
 from scanner.report.json_ import parse, render
-from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
+from tests.samples import COMPOSITE, KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
 
 KNOWN = Facts(
     {
@@ -21,6 +21,7 @@ KNOWN = Facts(
         ("aten::missing", "2.9.1"): MISSING | {"fixed_in": "2.10.0"},
         ("aten::missing", "2.10.0"): KERNEL,
         ("aten::linear", "1.12.1"): MISSING,
+        "aten::pinv": COMPOSITE | {"leads": {"aten::missing": "maybe", "aten::mm": "maybe"}},
     }
 )
 
@@ -35,6 +36,7 @@ def report(target: Target = TORCH_29) -> Report:
                 call("aten::mm", attributes={"beta": 1.0}),
                 call("aten::missing", calls=3),
                 call("aten::_to_copy", outputs=(wide,)),
+                call("aten::pinv", inner={"aten::pinv": ("aten::mm",)}),
             )
         },
     )
