@@ -24,6 +24,7 @@ __all__ = [
     "branching",
     "export",
     "issues",
+    "leading",
     "list_ops",
     "lookup",
     "newest",
@@ -95,9 +96,16 @@ def lookup(op: str, release: str, key: str = "MPS") -> OpFact:
 
 
 @cache
+def leading() -> frozenset[tuple[str, str]]:
+    """Calls of kernels for all backends that lead to a missing op in some release, qualified."""
+    spans = store.default.all(tables.PATHS)
+    return frozenset((qualified(span.op), qualified(span.values[0])) for span in spans)
+
+
+@cache
 def branching() -> frozenset[str]:
-    """Overloads whose kernel for all backends calls, in some release, what is missing there."""
-    return frozenset(qualified(span.op) for span in store.default.all(tables.PATHS))
+    """Overloads whose kernel for all backends makes such a call."""
+    return frozenset(op for op, _ in leading())
 
 
 def issues(call: OpCall, target: Target) -> tuple[Match, ...]:

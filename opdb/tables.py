@@ -18,6 +18,7 @@ __all__ = [
     "GROUPS",
     "MPS",
     "OPINFO",
+    "OPINFO_TORCH",
     "OPS",
     "PATHS",
     "RELEASES",
@@ -84,6 +85,9 @@ OPINFO = Table(
     "opinfo", ("name", "variant", "direction", "dtypes", "ops", "issues", "wide", "releases"), 4
 )
 """What an OpInfo entry reaches: `opdb.build.opinfo.Reached`."""
+OPINFO_TORCH = "2.13.0"
+"""The release whose samples and kernels it was recorded with."""
+
 SIMULATIONS = Table(
     "simulations", ("release", "macos", "gpu", "simulator", "reference", "samples", "counts"), 2
 )
