@@ -102,7 +102,22 @@ def _of_ops(ops: str, release: str) -> tuple[_Judged, ...]:
         for each in (op, *called):
             recorded.setdefault(qualified(each), ())
         recorded[qualified(op)] += tuple(map(qualified, called))
-    return tuple(_of_op(qualified(op), release, recorded) for op in names if ">" not in op)
+    own = [qualified(op) for op in names if ">" not in op]
+    executed = (_executed(op, release) for op in own)
+    registered = (_of_op(op, release, recorded) for op in own)
+    return (*registered, *(judged for judged in executed if judged))
+
+
+def _executed(op: str, release: str) -> _Judged | None:
+    """Of a kernel that always ended in a missing one when the release was executed."""
+    if query.lookup(op, release).status != "native":
+        return None
+    seen = query.missing_callee(op, release)
+    if seen is None or seen.missing is None:
+        return None
+    if query.lookup(seen.missing, release).status != "unsupported":
+        return None
+    return _Judged("unsupported", "simulated", (op, seen.missing))
 
 
 def _of_op(op: str, release: str, recorded: Calls) -> _Judged:

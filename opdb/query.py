@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opdb import database, store, tables
 from opdb.facts import OpFact, plain, qualified
-from opdb.simulated import Simulated, simulated
+from opdb.simulated import Simulated, missing_callee, simulated
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "leading",
     "list_ops",
     "lookup",
+    "missing_callee",
     "newest",
     "registered",
     "releases",

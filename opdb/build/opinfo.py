@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from opdb import intervals, query, store, tables
 from opdb.build import write
+from opdb.build.later_samples import later_calls
 from opdb.build.releases import RELEASES
 from opdb.facts import plain
 from opdb.issues.book import default
@@ -137,6 +138,7 @@ def _entry(
         for dtype in _dtypes(info, direction, dtypes):
             kind = getattr(torch, dtype)
             if calls := _calls(info, placement, kind, direction == "gradient", samples):
+                calls = (*calls, *later_calls(info.name, info.variant_test_name, dtype))
                 groups.setdefault(_summary(calls, dtype), []).append(dtype)
         for (ops, issues, wide), alike in groups.items():
             variant = info.variant_test_name or "-"
