@@ -113,7 +113,7 @@ class Executed:
         """See `missing_callee` of this module."""
         facts = [fact for fact in self.dtypes(op, release) if fact.layout == ANY]
         missing = {fact.missing for fact in facts}
-        lacks = len(facts) > 1 and len(missing) == 1 and None not in missing | {qualified(op)}
+        lacks = len(facts) > 1 and len(missing) == 1 and missing.isdisjoint({None, qualified(op)})
         return facts[0] if lacks else None
 
     def _place(self, release: str, macos: str | None) -> int | None:
