@@ -25,8 +25,13 @@ ELSEWHERE = frozenset(
 )
 """Ops that a kernel for all backends does not call on dense tensors of MPS."""
 
-_SPARSE = frozenset({("select.int", "nonzero")})
-"""Calls that are made for sparse tensors only, of ops that others call on dense ones."""
+_NOT_MADE = frozenset(
+    {
+        ("select.int", "nonzero"),  # for sparse tensors
+        ("dropout", "native_dropout"),  # on other devices, before MPS has a kernel for it
+    }
+)
+"""Calls that are not made on dense tensors of MPS, of ops that others call on such."""
 
 
 def leading(paths: Rows, ops: Rows, mps: Rows, releases: Iterable[str]) -> Rows:
@@ -74,7 +79,7 @@ def _leading(pairs: Iterable[tuple[str, ...]], bases: Mapping[str, Basis]) -> se
     callers: defaultdict[str, set[str]] = defaultdict(set)
     for caller, called in pairs:
         runs = status.get(caller) == "composite" and not bases[caller].registered
-        if runs and (caller, called) not in _SPARSE:
+        if runs and (caller, called) not in _NOT_MADE:
             callers[called].add(caller)
     kept: set[tuple[str, ...]] = set()
     waiting, seen = list(open_ends), set(open_ends)
