@@ -37,6 +37,7 @@ readme: $(STAMP)
 	$(BIN)/python bench/readme.py --check
 	$(BIN)/python bench/rule_docs.py --check
 	$(BIN)/python bench/sim_contradictions.py --check
+	$(BIN)/python bench/agreement.py --check
 
 check: lint types readme test
 

@@ -18,6 +18,7 @@ _VALUES = {
     "cpu": {"cpu", "-"},
     "variant": {"functional", "inplace", "out", "mutable"},
     "view": {"view", "-"},
+    "when": {"always", "maybe"},
 }
 """Columns with a closed set of values."""
 

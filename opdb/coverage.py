@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from opdb import intervals, query, store, tables
+from opdb.closure import Calls, reached
 from opdb.facts import qualified
 from opdb.issues.book import default as known_issues
 from opdb.issues.effects import STATUS
@@ -61,7 +62,7 @@ def coverage(
         if not _holds(releases, release):
             continue
         shared = [
-            *(_of_op(op, release) for op in ops.split(",")),
+            *_of_ops(ops, release),
             *(_of_issues(issues, target)),
         ]
         for dtype in dtypes.split(","):
@@ -93,22 +94,46 @@ def _worst(judged: list[_Judged], evidence: Collection[str]) -> _Judged:
 
 
 @cache
-def _of_op(op: str, release: str) -> _Judged:
+def _of_ops(ops: str, release: str) -> tuple[_Judged, ...]:
+    """Of every overload that an entry reaches, in the light of the calls that it makes below."""
+    names = ops.split(",")
+    recorded: dict[str, tuple[str, ...]] = {}
+    for op, *called in (name.split(">") for name in names):
+        for each in (op, *called):
+            recorded.setdefault(qualified(each), ())
+        recorded[qualified(op)] += tuple(map(qualified, called))
+    own = [qualified(op) for op in names if ">" not in op]
+    executed = (_executed(op, release) for op in own)
+    registered = (_of_op(op, release, recorded) for op in own)
+    return (*registered, *(judged for judged in executed if judged))
+
+
+def _executed(op: str, release: str) -> _Judged | None:
+    """Of a kernel that always ended in a missing one when the release was executed."""
+    if query.lookup(op, release).status != "native":
+        return None
+    seen = query.missing_callee(op, release)
+    if seen is None or seen.missing is None:
+        return None
+    if query.lookup(seen.missing, release).status != "unsupported":
+        return None
+    return _Judged("unsupported", "simulated", (op, seen.missing))
+
+
+def _of_op(op: str, release: str, recorded: Calls) -> _Judged:
+    found = reached(
+        op,
+        lambda name: query.lookup(name, release),
+        recorded,
+        lambda name: query.lookup(name, tables.OPINFO_TORCH),
+    )
     fact = query.lookup(op, release)
-    status: Status = fact.status
-    return _Judged(status, fact.evidence, _chain(op, release, status))
-
-
-def _chain(op: str, release: str, status: Status) -> tuple[str, ...]:
-    """The overload, and what it always calls, down to the one that has the status itself."""
-    chain = [op]
-    while status in {"unsupported", "fallback"}:
-        calls = query.lookup(chain[-1], release).calls
-        worse = [call for call in calls if query.lookup(call, release).status == status]
-        if not worse or worse[0] in chain:
-            break
-        chain.append(worse[0])
-    return tuple(map(qualified, chain))
+    if found.how == "always":
+        return _Judged(found.status, fact.evidence, found.chain)
+    if found.how == "open":
+        status: Status = "unknown" if found.status == "unsupported" else fact.status
+        return _Judged(status, None if status == "unknown" else "inferred", found.chain)
+    return _Judged(found.status, "inferred", found.chain)
 
 
 def _of_issues(ids: str, target: Target) -> Iterator[_Judged]:

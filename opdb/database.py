@@ -32,6 +32,7 @@ def fact(name: str, release: str, key: str) -> OpFact:
         "composite": None if known.composite == "none" else known.composite,
         "calls": tuple(map(qualified, known.calls)),
         "links": (tracker,) if status == "unsupported" else (),
+        "leads": _leads(name, place) if status == "composite" and not known.registered else {},
         **_group(name, place),
         **_history(name, place, key),
     }
@@ -114,6 +115,11 @@ def _group(name: str, place: int) -> dict[str, Any]:
             variant, group, view = span.values
             return {"variant": variant, "group": qualified(group), "is_view": view == "view"}
     return {}
+
+
+def _leads(name: str, place: int) -> dict[str, str]:
+    spans = (span for span in _spans(tables.PATHS, name) if span.holds(place))
+    return {qualified(span.values[0]): span.values[1] for span in spans}
 
 
 def _absent(name: str, release: str) -> str:

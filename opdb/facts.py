@@ -45,6 +45,9 @@ class OpFact(msgspec.Struct, frozen=True, kw_only=True):
     """Kernel for all backends; `raises` when it only raises an error."""
     calls: tuple[str, ...] = ()
     """Overloads that the kernel for all backends calls whatever its arguments are, qualified."""
+    leads: dict[str, Literal["always", "maybe"]] = {}
+    """Of a composite op: overloads that its kernel calls, always or for some arguments, and that
+    lead to one without an MPS kernel in this or another release; qualified."""
     cpu: bool = False
     """Whether the CPU has a kernel that a fallback could run."""
     group: str | None = None

@@ -6,11 +6,12 @@ Imports neither torch nor anything slow; data files are read when they are first
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING
 
-from opdb import database, store
+from opdb import database, store, tables
 from opdb.facts import OpFact, plain, qualified
-from opdb.simulated import Simulated, simulated
+from opdb.simulated import Simulated, missing_callee, simulated
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,10 +21,13 @@ if TYPE_CHECKING:
 __all__ = [
     "OpFact",
     "Simulated",
+    "branching",
     "export",
     "issues",
+    "leading",
     "list_ops",
     "lookup",
+    "missing_callee",
     "newest",
     "registered",
     "releases",
@@ -90,6 +94,19 @@ def lookup(op: str, release: str, key: str = "MPS") -> OpFact:
     from opdb import installed
 
     return installed.fact(plain(op), release, key)
+
+
+@cache
+def leading() -> frozenset[tuple[str, str]]:
+    """Calls of kernels for all backends that lead to a missing op in some release, qualified."""
+    spans = store.default.all(tables.PATHS)
+    return frozenset((qualified(span.op), qualified(span.values[0])) for span in spans)
+
+
+@cache
+def branching() -> frozenset[str]:
+    """Overloads whose kernel for all backends makes such a call."""
+    return frozenset(op for op, _ in leading())
 
 
 def issues(call: OpCall, target: Target) -> tuple[Match, ...]:

@@ -10,11 +10,24 @@ import msgspec
 from opdb import store, tables
 from opdb.facts import plain, qualified
 
-__all__ = ["ANY", "OUTCOMES", "Executed", "Simulated", "dtypes", "simulated"]
+__all__ = [
+    "ANY",
+    "CATCH_ALL",
+    "OUTCOMES",
+    "Executed",
+    "Simulated",
+    "dtypes",
+    "missing_callee",
+    "simulated",
+]
 
 OUTCOMES = ("native-shader", "native-graph", "fallback", "raises", "mixed", "unknown")
 ANY = "any"
 """The layout of a fact about calls as PyTorch samples them, and of all that have no own."""
+CATCH_ALL = "is not currently implemented for the MPS device"
+"""In the text of what is raised where no kernel is registered: the fallback variable replaces that
+one."""
+_MISSING = re.compile(rf"The operator '([\w:.]+)' {CATCH_ALL}")
 _OF_VALUES = ("LinAlgError", "OutOfMemoryError")
 """Exceptions about what tensors hold, not what they are."""
 _TYPES = re.compile(
@@ -50,6 +63,12 @@ class Simulated(msgspec.Struct, frozen=True, kw_only=True):
     of types. Without, what the samples have in common may be the reason: sizes, arguments."""
     fixed_in: str | None = None
     """First later simulated release from which on no simulated one raises."""
+
+    @property
+    def missing(self) -> str | None:
+        """The operator without a kernel that the call ended in."""
+        found = _MISSING.search(self.detail) if self.outcome == "raises" else None
+        return found[1] if found else None
 
 
 class Executed:
@@ -90,6 +109,13 @@ class Executed:
         facts = [fact for fact in found if fact is not None]
         return tuple(sorted(facts, key=lambda fact: (fact.dtype, fact.layout != ANY, fact.layout)))
 
+    def missing_callee(self, op: str, release: str) -> Simulated | None:
+        """See `missing_callee` of this module."""
+        facts = [fact for fact in self.dtypes(op, release) if fact.layout == ANY]
+        missing = {fact.missing for fact in facts}
+        lacks = len(facts) > 1 and len(missing) == 1 and missing.isdisjoint({None, qualified(op)})
+        return facts[0] if lacks else None
+
     def _place(self, release: str, macos: str | None) -> int | None:
         known = self.environments(release)
         if macos is not None:
@@ -121,6 +147,14 @@ def simulated(
 def dtypes(op: str, release: str, macos: str | None = None) -> tuple[Simulated, ...]:
     """Every fact about an overload in an environment, sorted by dtype and layout."""
     return _DEFAULT.dtypes(op, release, macos)
+
+
+def missing_callee(op: str, release: str) -> Simulated | None:
+    """A fact about an op whose calls all end in the lack of one other kernel, whatever the dtype.
+
+    Whatever the macOS too: which kernels there are does not depend on it.
+    """
+    return _DEFAULT.missing_callee(op, release)
 
 
 class _Line(NamedTuple):

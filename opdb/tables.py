@@ -19,7 +19,9 @@ __all__ = [
     "GROUPS",
     "MPS",
     "OPINFO",
+    "OPINFO_TORCH",
     "OPS",
+    "PATHS",
     "RELEASES",
     "SCHEMA",
     "SIMULATED",
@@ -73,6 +75,10 @@ calls on every path, `-` for none; `cpu` tells that the CPU has a kernel of its 
 GROUPS = Table("groups", ("op", "variant", "group", "view", "releases"), 1)
 """Which variant of which operator: `group` is the functional overload if there is one."""
 
+PATHS = Table("paths", ("op", "call", "when", "releases"), 2)
+"""Calls of kernels for all backends that lead to an op without an MPS kernel: `op` calls `call`
+`always`, or `maybe`: for some arguments."""
+
 UPSTREAM = Table("upstream", ("key", "direction", "kind", "dtypes", "macos", "releases"), 5)
 """What PyTorch's own tests expect of an OpInfo entry: `opdb.build.upstream.Expectation`."""
 
@@ -88,6 +94,8 @@ API = Table(
 """What a call reaches by its name (`opdb.build.api.Reach`), and the releases in which that raises
 on MPS, or runs on the CPU. These follow from the other tables; they are here so that source code
 can be judged in no time."""
+OPINFO_TORCH = "2.13.0"
+"""The release whose samples and kernels it was recorded with."""
 
 SIMULATIONS = Table(
     "simulations", ("release", "macos", "gpu", "simulator", "reference", "samples", "counts"), 2
@@ -106,7 +114,7 @@ SIMULATED = Table(
 EXECUTION = (SIMULATIONS, SIMULATED)
 """Tables that no wheel's registrations are read for."""
 
-TABLES = (RELEASES, MPS, OPS, GROUPS)
+TABLES = (RELEASES, MPS, OPS, GROUPS, PATHS)
 
 
 def corrupt(path: Path, line: int, what: str) -> DataError:

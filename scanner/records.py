@@ -133,6 +133,9 @@ class OpCall(_Record, frozen=True, kw_only=True):
     """Overload as captured, when the target dispatches another one for it."""
     values: dict[str, tuple[int, ...]] = {}
     """Elements of small integer and bool arguments by name, row-major, where the step had some."""
+    inner: dict[str, tuple[str, ...]] = {}
+    """What composite kernels called, at the first call: qualified overload → those that it called
+    directly. Holds this op and those below it whose calls decide what MPS makes of it."""
 
 
 class Step(_Record, frozen=True, kw_only=True, array_like=True):
@@ -170,6 +173,8 @@ class Capture(_Record, frozen=True, kw_only=True):
     """Rung of the ladder: `meta`, `fake`, `real`, `export`, `symbolic`."""
     complete: bool
     """False when some part of the step is missing from the graph."""
+    framework_version: str = ""
+    """The version that captured; empty where only the graph says it."""
     notes: tuple[str, ...] = ()
     """What was inferred or assumed: inputs, stand-in loss, optimizer found in the file."""
     unseen: tuple[Unseen, ...] = ()
@@ -365,7 +370,7 @@ class OpReport(_Record, frozen=True, kw_only=True):
     phase: Phase
     calls: int
     config: dict[str, Any]
-    """`{"inputs": [...], "attributes": {...}}`, and `values` if there are any; see `OpCall`."""
+    """`{"inputs": [...], "attributes": {...}}`; `values` and `inner` if there are any: `OpCall`."""
     verdicts: tuple[Verdict, ...]
     """One for each target that dispatches this op; targets that lower it otherwise are absent."""
     locations: tuple[Location, ...]

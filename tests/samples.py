@@ -57,7 +57,8 @@ class Facts:
     """A database of the given ops: (op, release) or op → fields of its fact.
 
     Ops that are not given are unknown; keys other than MPS are looked up as `op@key`. `executed`
-    are (op, dtype) or (op, dtype, layout) → fields of what was simulated, in any release.
+    are (op, dtype) or (op, dtype, layout) → fields of what was simulated, in any release; the dtype
+    `every` is for what no dtype can do.
     """
 
     def __init__(
@@ -90,6 +91,9 @@ class Facts:
         given: dict[str, Any] = {"calls": 3, "waits": "-", "launches": "-", "detail": "", **known}
         where = {"release": release, "macos": macos or "26.2", "layout": layout}
         return Simulated(op=op, dtype=dtype, **where, **given)
+
+    def missing_callee(self, op: str, release: str) -> Simulated | None:
+        return self.simulated(op, "every", release)
 
 
 KERNEL = {"status": "native", "registered": "kernel", "reason": "an MPS kernel is registered"}

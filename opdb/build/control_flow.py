@@ -1,4 +1,4 @@
-"""Which calls a compiled function makes whatever happens, and whether it can return at all."""
+"""Which calls a compiled function makes, always or for some arguments, and whether it returns."""
 
 from __future__ import annotations
 
@@ -99,6 +99,11 @@ class Flow:
             if blocks[place].leaves
         ]
         return sorted(frozenset.intersection(*ends)) if ends else []
+
+    def possible(self, start: int) -> list[int]:
+        """Targets of the direct calls that some returning path makes, in address order."""
+        blocks = self.blocks(start)
+        return sorted({call for at in self._alive(start, blocks) for call in blocks[at].calls})
 
     def _alive(self, start: int, blocks: dict[int, _Block]) -> set[int]:
         """Blocks on some path from the start to a return."""

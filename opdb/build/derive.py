@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from opdb.build.call_graph import CertainCalls
+from opdb.build.call_graph import CertainCalls, PossibleCalls
 from opdb.build.control_flow import Flow
 from opdb.build.macho import Image
 from opdb.build.python_kernels import FILES, KEY, python_kernels
@@ -49,6 +49,9 @@ class Facts(NamedTuple):
     """Overload → implicit, explicit, nonfunctional, raises or none. The keys are all overloads."""
     calls: dict[str, frozenset[str]]
     """Overload → those that its kernel for all backends always calls, unless it is implicit."""
+    paths: dict[tuple[str, str], str]
+    """(overload, other one that its kernel for all backends calls) → always, or maybe: for some
+    arguments."""
     cpu: frozenset[str]
     """Overloads with a CPU kernel of their own."""
     schemas: dict[str, Schema]
@@ -104,11 +107,23 @@ def _read(image: Image, yaml: dict[str, Declared], python: frozenset[str]) -> Fa
         | {(name, KEY): "decomposition" for name in python},
         composite=dict.fromkeys(defined, "none") | kinds,
         calls={one.name: certain.of(one.entry) - {one.name} for one in followed},
+        paths=_paths(chosen.values(), certain, PossibleCalls(image, flow, defined)),
         cpu=frozenset(one.name for one in found if one.key == "CPU"),
         schemas=defined,
         tracker=_tracker(image),
         yaml=yaml,
     )
+
+
+def _paths(
+    chosen: Iterable[Registration], certain: CertainCalls, possible: PossibleCalls
+) -> dict[tuple[str, str], str]:
+    paths = {}
+    for one in chosen:
+        always = certain.of(one.entry)
+        for called in (possible.of(one.entry) | always) - {one.name}:
+            paths[one.name, called] = "always" if called in always else "maybe"
+    return paths
 
 
 def _chosen(found: list[Registration]) -> dict[str, Registration]:

@@ -18,6 +18,7 @@ from torch.utils._pytree import tree_leaves
 
 from opdb import intervals, query, store, tables
 from opdb.build import write
+from opdb.build.later_samples import later_calls
 from opdb.build.releases import RELEASES
 from opdb.facts import plain
 from opdb.issues.book import default
@@ -28,6 +29,7 @@ from scanner.capture.placement import Placement
 from scanner.capture.protocol import Profile
 from scanner.capture.recorder import Recorder
 from scanner.capture.world import world
+from scanner.errors import UsageError
 from scanner.judge.profile import profile_for
 from scanner.records import OpCall, Target
 
@@ -67,7 +69,8 @@ class Reached(NamedTuple):
     dtypes: str
     """Joined by commas."""
     ops: str
-    """Overloads, plain names joined by commas."""
+    """Overloads, plain names joined by commas; `linalg_pinv.atol_rtol_tensor>linalg_eigh` is a call
+    that the kernel of a composite one makes and that `paths.tsv` has."""
     issues: str
     """Known issues whose condition some sample fulfils, `-` for none."""
     wide: str
@@ -78,7 +81,13 @@ def table(progress: _Progress = lambda _: None, only: Collection[str] = ()) -> s
     """Text of the data file; with `only`, other entries keep the lines that they have.
 
     An entry is recorded again for another lowering profile only where a glance at it differs.
+    UsageError where another torch is installed than the data say.
     """
+    if torch.__version__.partition("+")[0] != tables.OPINFO_TORCH:
+        raise UsageError(
+            f"opinfo is recorded with torch {tables.OPINFO_TORCH}, and {torch.__version__} is here",
+            remedy="Change OPINFO_TORCH in opdb/tables.py to record all entries with another one.",
+        )
     facts: write.Rows = dict(_kept(only)) if only else {}
     full: dict[tuple[int, tuple[Reached, ...]], tuple[Reached, ...]] = {}
     for profile, releases in profiles():
@@ -141,6 +150,7 @@ def _entry(
         for dtype in _dtypes(info, direction, dtypes):
             kind = getattr(torch, dtype)
             if calls := _calls(info, placement, kind, direction == "gradient", samples):
+                calls = (*calls, *later_calls(info.name, info.variant_test_name, dtype))
                 groups.setdefault(_summary(calls, dtype), []).append(dtype)
         for (ops, issues, wide), alike in groups.items():
             variant = info.variant_test_name or "-"
@@ -169,8 +179,15 @@ def _summary(calls: tuple[OpCall, ...], dtype: str) -> tuple[str, str, str]:
     specs = (spec for call in calls for spec in (*call.inputs, *call.outputs))
     made = {spec.dtype for spec in specs if spec.device != "cpu"}
     wide = "wide" if made & _WIDE and dtype not in _WIDE else "-"
-    ops = sorted({plain(call.op) for call in calls})
+    ops = sorted({name for call in calls for name in (plain(call.op), *_inner(call))})
     return ",".join(ops), ",".join(sorted(issues)) or "-", wide
+
+
+def _inner(call: OpCall) -> Iterator[str]:
+    for op, called in call.inner.items():
+        for other in called:
+            if (op, other) in query.leading():
+                yield f"{plain(op)}>{plain(other)}"
 
 
 def _calls(

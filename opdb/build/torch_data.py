@@ -9,6 +9,7 @@ from typing import NamedTuple
 from opdb import tables
 from opdb.build import download, write
 from opdb.build.derive import derive
+from opdb.build.paths import leading
 from opdb.build.releases import RELEASES
 
 __all__ = ["FOLDER", "RELEASES", "Derived", "current", "derive_release", "merge", "recorded"]
@@ -43,22 +44,38 @@ def derive_release(job: tuple[str, Path, tuple[str, str] | None]) -> Derived:
 
 
 def merge(folder: Path, derived: Iterable[Derived]) -> dict[str, str]:
-    """File name → text, with the derived releases replaced and the others as they are."""
+    """File name → text, with the derived releases replaced and the others as they are.
+
+    Calls that a derived release is the first to make matter are not added to the others: then
+    derive all.
+    """
     fresh = {one.release: one for one in derived}
     old = recorded(folder)
     known = tuple(release for release in RELEASES if release in fresh or release in old)
     files = {tables.RELEASES.file: _releases(folder, fresh, known)}
+    merged = {
+        table.name: _merged(folder, table, fresh, [r for r in RELEASES if r in old])
+        for table in tables.TABLES[1:]
+    }
+    paths, ops, mps = (merged[table.name] for table in (tables.PATHS, tables.OPS, tables.MPS))
+    merged[tables.PATHS.name] = leading(paths, ops, mps, known)
     for table in tables.TABLES[1:]:
-        kept = write.read(folder / table.file, table, [r for r in RELEASES if r in old])
-        rows: write.Rows = {
-            fact: rest for fact, members in kept.items() if (rest := members - fresh.keys())
-        }
-        for one in fresh.values():
-            for name, fact in one.rows:
-                if name == table.name:
-                    rows.setdefault(fact, set()).add(one.release)
-        files[table.file] = write.render(table, rows, known)
+        files[table.file] = write.render(table, merged[table.name], known)
     return files
+
+
+def _merged(
+    folder: Path, table: tables.Table, fresh: dict[str, Derived], old: list[str]
+) -> write.Rows:
+    kept = write.read(folder / table.file, table, old)
+    rows: write.Rows = {
+        fact: rest for fact, members in kept.items() if (rest := members - fresh.keys())
+    }
+    for one in fresh.values():
+        for name, fact in one.rows:
+            if name == table.name:
+                rows.setdefault(fact, set()).add(one.release)
+    return rows
 
 
 def _releases(folder: Path, fresh: dict[str, Derived], known: tuple[str, ...]) -> str:

@@ -23,6 +23,8 @@ def rows(facts: Facts) -> Iterator[tuple[str, tuple[str, ...]]]:
     for op, composite in facts.composite.items():
         calls = ",".join(sorted(facts.calls.get(op, ()))) or "-"
         yield tables.OPS.name, (op, composite, calls, "cpu" if op in facts.cpu else "-")
+    for pair, when in facts.paths.items():
+        yield tables.PATHS.name, (*pair, when)
     groups = _groups(facts)
     for op, schema in facts.schemas.items():
         view = "view" if schema.view else "-"

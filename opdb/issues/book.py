@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from opdb.issues.lowered import GENERAL
 from opdb.issues.reading import read_folder
 from opdb.issues.records import Issue
 
@@ -40,8 +41,8 @@ class IssueBook:
 
     def about(self, op: str) -> Sequence[Entry]:
         """Every issue of an overload (`aten::add_.Tensor`), whatever configuration and release."""
-        spellings = _spellings(op)
-        return [entry for spelling in spellings for entry in self._by_op.get(spelling, ())]
+        entries = [entry for name in _spellings(op) for entry in self._by_op.get(name, ())]
+        return list({entry.issue.id: entry for entry in entries}.values())
 
     @cached_property
     def _by_op(self) -> dict[str, list[Entry]]:
@@ -53,11 +54,15 @@ class IssueBook:
 
 
 def _spellings(op: str) -> tuple[str, ...]:
-    """What may name an overload: `add_.Tensor` is meant by `add`, by `add_`, by itself, by `*`."""
+    """What may name an overload: `add_.Tensor` is meant by `add`, by `add_`, by itself, by `*`;
+
+    an op that only MPS dispatches by the op that it stands for as well.
+    """
     full = op.removeprefix("aten::")
     base = full.partition(".")[0]
     plain = base.rstrip("_") if base.endswith("_") and not base.endswith("__") else base
-    return tuple(dict.fromkeys(("*", plain, base, full)))
+    general = [GENERAL[base].op] if base in GENERAL else []
+    return tuple(dict.fromkeys(("*", plain, base, full, *general)))
 
 
 default = IssueBook(_FOLDER)

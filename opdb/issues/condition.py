@@ -9,6 +9,8 @@ Names:
 - every argument of the op by its schema name: a tensor is an `Operand` (`opdb.issues.operands`), a
   list of tensors a list of them, anything else its plain value (dtypes and memory formats are bare
   names, infinities strings); an argument that the call does not have is None;
+- of an op that only MPS dispatches, also the arguments of the op that it stands for
+  (`opdb.issues.lowered`): `_mps_convolution` has `input` and `transposed` too;
 - `inputs` and `outputs`: all tensors, lists flattened; `out`: the first of `outputs`, or None;
 - `op` (`aten::add_.Tensor`), `name` (`add_`), `overload` (`Tensor`), `inplace`, `phase`
   (`forward`, `loss`, `backward`, `optimizer`);
@@ -33,6 +35,7 @@ from typing import Any
 
 from simpleeval import DEFAULT_OPERATORS, EvalWithCompoundTypes, InvalidExpression
 
+from opdb.issues.lowered import GENERAL
 from opdb.issues.operands import Operand
 from scanner.records import OpCall, Target
 
@@ -77,8 +80,7 @@ def vocabulary(call: OpCall, target: Target, constants: Mapping[str, Any] = {}) 
     outputs = [Operand(spec) for spec in call.outputs]
     return {
         **constants,
-        **call.attributes,
-        **_operands(call),
+        **_arguments(name, call),
         "inputs": _inputs(call),
         "outputs": outputs,
         "out": outputs[0] if outputs else None,
@@ -118,6 +120,15 @@ def _evaluator(names: Mapping[str, Any]) -> Any:
 def _on_none(error: InvalidExpression) -> bool:
     """An attribute of an argument that is not there, or not a tensor."""
     return type(error).__name__ == "AttributeDoesNotExist"
+
+
+def _arguments(base: str, call: OpCall) -> dict[str, Any]:
+    """Arguments by name, and by the names that the op has on every other backend."""
+    given = call.attributes | _operands(call)
+    if (general := GENERAL.get(base)) is None:
+        return given
+    renamed = {new: given[old] for old, new in general.names.items() if old in given}
+    return {**given, **general.constants, **renamed}
 
 
 def _operands(call: OpCall) -> dict[str, Any]:

@@ -35,7 +35,10 @@ def _rms_norm(
     weight: Tensor | None = None,
     eps: float | None = None,
 ) -> Tensor:
-    """`at::native::rms_norm` on MPS: fused, except with a weight where a gradient is needed."""
+    """`at::native::rms_norm` on MPS: fused with a weight where no gradient is needed.
+
+    Executed by 2.8.0 to 2.15.0: without a weight all of them compose it.
+    """
     fused = _aten._fused_rms_norm.default
     if _needs_composite_norm(input, weight):
         return cast(Tensor, composite(fused, input, normalized_shape, weight, eps)[0])
@@ -43,14 +46,10 @@ def _rms_norm(
 
 
 def _needs_composite_norm(input: Tensor, weight: Tensor | None) -> bool:
-    channels_last = input.dim() in (4, 5) and not input.is_contiguous() and _channels_last(input)
-    mixed = weight is not None and weight.dtype != input.dtype
-    return (
-        channels_last
-        or input.is_complex()
-        or mixed
-        or (weight is not None and _wants_gradient(input, weight))
-    )
+    if weight is None or weight.dtype != input.dtype or input.is_complex():
+        return True
+    permuted = input.dim() in (4, 5) and not input.is_contiguous() and _channels_last(input)
+    return permuted or _wants_gradient(input, weight)
 
 
 def _channels_last(tensor: Tensor) -> bool:

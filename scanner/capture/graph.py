@@ -55,7 +55,7 @@ def merged(calls: Iterable[OpCall]) -> tuple[tuple[OpCall, ...], list[int], list
     remap: list[int] = []
     locations: list[list[int]] = []
     for call in calls:
-        bare = msgspec.structs.replace(call, calls=0, locations=(), outputs=(), values={})
+        bare = msgspec.structs.replace(call, calls=0, locations=(), outputs=(), values={}, inner={})
         position = index.setdefault(msgspec.json.encode(bare, order="sorted"), len(rows))
         if position == len(rows):
             rows.append(call)

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from scanner.capture import describe
 from scanner.capture.autograd import autograd_seen, sequence_number
+from scanner.capture.inside import Inside
 from scanner.capture.placement import Placement
 from scanner.capture.steering import steering_values
 from scanner.capture.values import Values
@@ -44,6 +45,7 @@ class _Row:
     attributes: dict[str, Any]
     outputs: tuple[TensorSpec, ...]
     values: dict[str, tuple[int, ...]]
+    inner: dict[str, tuple[str, ...]]
     calls: int = 0
     locations: dict[int, int] = field(default_factory=dict)
     """id of an interned Location → its index."""
@@ -79,6 +81,8 @@ class Recorder(TorchDispatchMode):
         self._table: list[_Row] = []
         self._steps: list[Step] = []
         self._values = Values()
+        self._inside: Inside | None = None
+        """Of the op that is being run, where its configuration is new."""
         self._on_host: set[int] = set()
         """Sequence numbers of nodes that autograd made on CPU copies, inside a fallback."""
         self._forward: dict[int, Location | None] = {}
@@ -104,6 +108,7 @@ class Recorder(TorchDispatchMode):
             reads = tuple(self._values.index(tensor, "constant") for tensor in tensors)
             row = self._rows.get((key, _aliases(reads)))
             before = None if row is not None else self._inputs(func, args, kwargs)
+            self._inside = Inside() if row is None else None
             result = self._perform(func, args, kwargs)
             self._place_results(func, tensors, result)
             if row is None:
@@ -117,6 +122,8 @@ class Recorder(TorchDispatchMode):
         """Runs the op itself."""
         if self._fallbacks and describe.op_name(func) in self._fallbacks:
             return self._fall_back(func, args, kwargs)
+        if self._inside is not None:
+            return self._inside.run(func, args, kwargs)
         return func(*args, **kwargs)
 
     def _ran(self, row: int, place: Location | None, result: Any) -> None:
@@ -219,8 +226,10 @@ class Recorder(TorchDispatchMode):
         key: Any,
     ) -> int:
         outputs = self._specs(list(_results(result)))
+        followed = self._inside.calls if self._inside is not None else {}
+        inner = {op: tuple(calls) for op, calls in followed.items()}
         self._rows[key] = len(self._table)
-        row = _Row(func, phase, before.specs, before.attributes, outputs, before.values)
+        row = _Row(func, phase, before.specs, before.attributes, outputs, before.values, inner)
         self._table.append(row)
         return len(self._table) - 1
 
@@ -256,6 +265,7 @@ class Recorder(TorchDispatchMode):
             calls=row.calls,
             locations=tuple(row.places),
             values=row.values,
+            inner=row.inner,
         )
 
     def steps(self) -> tuple[Step, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from opdb import query
+from opdb.closure import reached
 from opdb.facts import OpFact
 from opdb.simulated import dtypes
 from scanner.cli.executed_text import executed
@@ -61,11 +62,25 @@ def details(fact: OpFact) -> str:
         lines.append(f"  MPS kernel since torch {fact.native_since}")
     if fact.fallback_versions:
         lines.append(f"  runs on the CPU in torch {', '.join(fact.fallback_versions)}")
+    lines += _leads(fact)
     if fact.evidence:
         lines.append(f"  evidence: {fact.evidence}, {fact.source}")
     lines += executed(dtypes(fact.op, fact.version))
     lines += [f"  see {link}" for link in fact.links]
     return "\n".join(lines) + "\n"
+
+
+def _leads(fact: OpFact) -> Iterator[str]:
+    """What a composite op calls that the release lacks or sends to the CPU."""
+
+    def lookup(op: str) -> OpFact:
+        return query.lookup(op, fact.version)
+
+    for call, when in fact.leads.items():
+        found = reached(call, lookup, {}, lookup)
+        if found.status in {"unsupported", "fallback"}:
+            often = "always" if when == found.how == "always" else "for some arguments"
+            yield f"  calls {often} {' -> '.join(found.chain)}: {found.status}"
 
 
 def history(op: str) -> str:

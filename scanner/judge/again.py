@@ -80,7 +80,7 @@ def _graph(model: ModelReport, target: str) -> OpGraph:
         source=model.source,
         entry=model.entry,
         framework="torch",
-        framework_version="",
+        framework_version=model.capture.framework_version,
         mode="infer" if model.mode == "infer" else "train",
         holds=(),
         capture=model.capture,

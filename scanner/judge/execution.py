@@ -13,8 +13,6 @@ from scanner.records import OpCall, Target, TensorSpec, Verdict
 __all__ = ["seen_of", "with_execution"]
 
 _RUNS = frozenset({"native", "composite"})
-_CATCH_ALL = "is not currently implemented for the MPS device"
-"""In the text of what is raised where no kernel is registered: the variable replaces that one."""
 _USELESS = f"; {FALLBACK_VARIABLE}=1 does not help: it replaces only missing kernels"
 _LEAST = 2
 """Calls that must all raise before something is said about others."""
@@ -25,14 +23,21 @@ def with_execution(verdict: Verdict, call: OpCall, target: Target, knowledge: Kn
 
     Nothing follows from a dtype, layout or macOS that was not simulated, from outcomes that are
     mixed or unknown, from a single call, nor where calls of every dtype raise: sizes and arguments
-    of the samples may be the reason.
+    of the samples may be the reason. A kernel that always ends in an op without one is the
+    exception.
     """
     if verdict.status not in _RUNS:
         return verdict
+    lacking = knowledge.missing_callee(call.op, target.version)
+    if verdict.status == "native" and lacking is not None and _missed(lacking, target, knowledge):
+        where = f"as every call in simulated torch {lacking.release}"
+        return _raising(verdict, lacking, target, where)
     seen = seen_of(call, target, knowledge)
     if seen is None or seen.calls < _LEAST or not seen.by_dtype:
         return verdict
-    return _raising(verdict, seen, target)
+    where = f"torch {seen.release} on macOS {seen.macos}"
+    basis = f"as all {seen.calls} calls with {seen.dtype} in simulated {where}"
+    return _raising(verdict, seen, target, basis)
 
 
 def seen_of(call: OpCall, target: Target, knowledge: Knowledge) -> Simulated | None:
@@ -46,8 +51,15 @@ def seen_of(call: OpCall, target: Target, knowledge: Knowledge) -> Simulated | N
     return knowledge.simulated(call.op, main.dtype, target.version, target.macos, layout)
 
 
-def _raising(verdict: Verdict, seen: Simulated, target: Target) -> Verdict:
-    served = _CATCH_ALL in seen.detail
+def _missed(lacking: Simulated, target: Target, knowledge: Knowledge) -> bool:
+    """Whether the database lacks that kernel too."""
+    callee = lacking.missing
+    found = callee and knowledge.lookup(callee, target.version).status == "unsupported"
+    return bool(found)
+
+
+def _raising(verdict: Verdict, seen: Simulated, target: Target, basis: str) -> Verdict:
+    served = seen.missing is not None
     if served and target.fallback:
         reason = f"a kernel that it calls is missing; {FALLBACK_VARIABLE}=1 sends it to the CPU"
         return msgspec.structs.replace(
@@ -58,14 +70,9 @@ def _raising(verdict: Verdict, seen: Simulated, target: Target) -> Verdict:
         verdict,
         status="unsupported",
         evidence="simulated",
-        reason=f"it raises {seen.detail} ({_basis(seen)}){useless}",
+        reason=f"it raises {seen.detail} ({basis}){useless}",
         fixed_in=seen.fixed_in,
     )
-
-
-def _basis(seen: Simulated) -> str:
-    where = f"torch {seen.release} on macOS {seen.macos}"
-    return f"as all {seen.calls} calls with {seen.dtype} in simulated {where}"
 
 
 def _empty(given: list[TensorSpec]) -> bool:

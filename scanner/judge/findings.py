@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from scanner.judge.execution import seen_of
 from scanner.judge.interface import Knowledge
 from scanner.judge.known import decided_by, issues_of
 from scanner.judge.rules import (
@@ -18,10 +19,12 @@ from scanner.judge.rules import (
     Problem,
     Rule,
     about_capture,
+    about_execution,
     about_issues,
     about_ops,
 )
 from scanner.judge.rules.equivalents import equivalent_for
+from scanner.judge.rules.executed import is_costly
 from scanner.judge.verdicts import makes_wide, variable_serves
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
@@ -112,7 +115,10 @@ def _hits(
     widened = any(makes_wide(call) for call in graph.ops)
     for index, (call, verdict) in enumerate(zip(graph.ops, verdicts, strict=True)):
         matches = issues_of(call, target, knowledge)
-        if verdict.status in {"native", "composite", "skipped"} and not matches:
+        runs = verdict.status in {"native", "composite"}
+        seen = seen_of(call, target, knowledge) if runs else None
+        costly = runs and is_costly(call.op, seen)
+        if (runs or verdict.status == "skipped") and not matches and not costly:
             continue
         for number, location in enumerate(call.locations or (None,)):
             case = OpCase(
@@ -120,19 +126,28 @@ def _hits(
                 code=location.code if location else "",
                 target=target,
                 verdict=verdict,
-                variable_serves=variable_serves(call, target.version, knowledge),
+                variable_serves=variable_serves(
+                    call, target.version, knowledge, graph.framework_version
+                ),
                 rewrite=equivalent_for(call.op, target.version, knowledge),
                 inherits_wide=widened and not makes_wide(call),
+                seen=seen,
             )
             calls = counts[index, number if location else -1]
-            yield from _apply(case, matches, location, calls)
+            yield from _apply(case, matches, location, calls, costly=costly)
 
 
 def _apply(
-    case: OpCase, matches: Sequence[Match], location: Location | None, calls: int
+    case: OpCase,
+    matches: Sequence[Match],
+    location: Location | None,
+    calls: int,
+    *,
+    costly: bool,
 ) -> Iterator[_Hit]:
     """What rules say about the verdict, unless an issue made it, and about every issue."""
     ways = [] if decided_by(case.verdict, matches) else [(about_ops, case)]
+    ways += [(about_execution, case)] if costly else []
     ways += [(about_issues, replace(case, issue=match)) for match in matches]
     for rules, each in ways:
         for rule in rules:

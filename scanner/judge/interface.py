@@ -27,3 +27,6 @@ class Knowledge(Protocol):
         self, op: str, dtype: str, release: str, macos: str | None = None, layout: str = "any"
     ) -> Simulated | None:
         """What was seen when `release` was executed with such a call; None where it was not."""
+
+    def missing_callee(self, op: str, release: str) -> Simulated | None:
+        """What was seen of an op whose calls all end in the lack of one other kernel."""

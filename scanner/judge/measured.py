@@ -42,6 +42,7 @@ def call_of(row: OpReport) -> OpCall:
         outputs=msgspec.convert(row.config.get("outputs", ()), tuple[TensorSpec, ...]),
         attributes=row.config.get("attributes", {}),
         values=msgspec.convert(row.config.get("values", {}), dict[str, tuple[int, ...]]),
+        inner=msgspec.convert(row.config.get("inner", {}), dict[str, tuple[str, ...]]),
         calls=row.calls,
         locations=row.locations,
         via=row.via,

@@ -88,6 +88,7 @@ def _merged_capture(graphs: Sequence[OpGraph]) -> Capture:
     captures = [graph.capture for graph in graphs]
     return Capture(
         method=captures[0].method,
+        framework_version=graphs[0].framework_version,
         complete=all(capture.complete for capture in captures),
         notes=tuple(dict.fromkeys(note for capture in captures for note in capture.notes)),
         unseen=tuple(dict.fromkeys(part for capture in captures for part in capture.unseen)),

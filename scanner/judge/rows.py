@@ -137,6 +137,8 @@ def _config(call: OpCall) -> dict[str, Any]:
     }
     if call.values:
         parts["values"] = call.values
+    if call.inner:
+        parts["inner"] = call.inner
     config: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(parts))
     return config
 
@@ -144,7 +146,8 @@ def _config(call: OpCall) -> dict[str, Any]:
 def _key(call: OpCall) -> str:
     """Calls belong to the identity: a profile that decomposes more may run an op more often.
 
-    Values do not: random numbers differ with what was drawn before.
+    Values do not: random numbers differ with what was drawn before. Nor does what a kernel calls:
+    profiles differ in how far it is followed.
     """
-    place = msgspec.structs.replace(call, locations=(), values={})
+    place = msgspec.structs.replace(call, locations=(), values={}, inner={})
     return msgspec.json.encode(place, order="deterministic").decode()

@@ -11,6 +11,7 @@ import msgspec
 
 from opdb.facts import served_on_cpu
 from scanner.backends.mps_facts import FALLBACK_VARIABLE
+from scanner.judge.composites import deciding, with_calls
 from scanner.judge.execution import with_execution
 from scanner.judge.interface import Knowledge, OpFact
 from scanner.judge.known import issues_of, with_issues
@@ -43,7 +44,7 @@ _Handler = Callable[[OpCall, Target, Knowledge], Verdict | None]
 
 def judge(graph: OpGraph, target: Target, knowledge: Knowledge) -> tuple[Verdict, ...]:
     """One verdict for each of `graph.ops`, in their order."""
-    return tuple(_verdict(call, target, knowledge) for call in graph.ops)
+    return tuple(_verdict(call, target, knowledge, graph.framework_version) for call in graph.ops)
 
 
 def on_target(call: OpCall) -> list[TensorSpec]:
@@ -62,8 +63,10 @@ def makes_wide(call: OpCall) -> bool:
     return bool(wide_dtypes(call)) and not given
 
 
-def variable_serves(call: OpCall, release: str, knowledge: Knowledge) -> bool:
+def variable_serves(call: OpCall, release: str, knowledge: Knowledge, captured: str) -> bool:
     """Whether the CPU fallback that the variable installs would run this call.
+
+    `captured` is the torch that recorded it.
 
     It is a catch-all of the MPS key: it serves ops that nothing is registered for and the CPU has
     a kernel for. It does not serve ops whose registered function raises, nor sparse tensors, nor
@@ -71,7 +74,7 @@ def variable_serves(call: OpCall, release: str, knowledge: Knowledge) -> bool:
     """
     if _sparse_keys(call) or wide_dtypes(call):
         return False
-    fact = knowledge.lookup(call.op, release)
+    fact = deciding(call, release, knowledge, captured)
     return fact.status == "unsupported" and served_on_cpu(fact, knowledge.lookup)
 
 
@@ -81,11 +84,12 @@ def _sparse_keys(call: OpCall) -> list[str]:
     return sorted({_SPARSE_KEYS[layout] for layout in layouts & _SPARSE_KEYS.keys()})
 
 
-def _verdict(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
+def _verdict(call: OpCall, target: Target, knowledge: Knowledge, captured: str) -> Verdict:
     for handler in _HANDLERS:
         if (verdict := handler(call, target, knowledge)) is not None:
             return verdict
-    verdict = _from_fact(call, target, knowledge)
+    verdict = _from_fact(call, target, knowledge, captured)
+    verdict = with_calls(verdict, call, target, knowledge, captured)
     verdict = with_execution(verdict, call, target, knowledge)
     if verdict.status not in {"native", "composite"}:
         return verdict
@@ -136,9 +140,11 @@ def _sparse(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict | Non
     return _stated(runs[0] if runs else facts[0], target)
 
 
-def _from_fact(call: OpCall, target: Target, knowledge: Knowledge) -> Verdict:
+def _from_fact(call: OpCall, target: Target, knowledge: Knowledge, captured: str) -> Verdict:
     verdict = _stated(knowledge.lookup(call.op, target.version), target)
-    if target.fallback and variable_serves(call, target.version, knowledge):
+    if verdict.status != "unsupported" or not target.fallback:
+        return verdict
+    if variable_serves(call, target.version, knowledge, captured):
         reason = f"no kernel is registered for MPS; {FALLBACK_VARIABLE}=1 sends it to the CPU"
         return msgspec.structs.replace(verdict, status="fallback", reason=reason)
     return verdict

@@ -126,9 +126,11 @@ RANDOM = _names(
 """Ops whose values come from a generator, unless their rate is zero."""
 
 LEFT_TO_THE_CALLER: dict[str, frozenset[str]] = {
+    "_fused_rms_norm": frozenset({"1"}),
     "mps_convolution_backward": frozenset({"2"}),
 }
-"""Family → outputs that MPS gives nobody: there `convolution_backward` sums the bias' gradient."""
+"""Family → outputs that MPS gives nobody: there `convolution_backward` sums the bias' gradient, and
+the fused norm, which is taken where no gradient is needed, keeps nothing for one."""
 
 PRIVATE_OUTPUTS: dict[str, frozenset[str]] = {
     "_lstm_mps": frozenset({"3", "4", "5"}),

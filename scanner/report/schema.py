@@ -40,6 +40,7 @@ def _schema() -> dict[str, Any]:
 def _config() -> dict[str, Any]:
     tensors = {"type": "array", "items": {"$ref": "#/$defs/TensorSpec"}}
     values = {"type": "array", "items": {"type": "integer"}}
+    names = {"type": "array", "items": {"type": "string"}}
     return {
         "type": "object",
         "required": ["attributes", "inputs", "outputs"],
@@ -49,5 +50,7 @@ def _config() -> dict[str, Any]:
             "attributes": {"type": "object"},
             # Only where the step had values, of small integer and bool arguments.
             "values": {"type": "object", "additionalProperties": values},
+            # Only of composite ops for which it matters what they call.
+            "inner": {"type": "object", "additionalProperties": names},
         },
     }

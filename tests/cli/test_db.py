@@ -33,6 +33,15 @@ def test_op_as_json(invoke: Invoke) -> None:
     assert list(found)[:5] == ["op", "framework", "version", "status", "evidence"]
 
 
+def test_op_shows_what_a_composite_calls_that_the_release_lacks(invoke) -> None:
+    op = "linalg_pinv.atol_rtol_tensor"
+    old = invoke("db", "op", op, "--torch", "2.13.0").out
+    chain = "aten::linalg_eigh -> aten::_linalg_eigh -> aten::_linalg_eigh.eigenvalues"
+    assert f"  calls for some arguments {chain}: unsupported\n" in old
+    assert "calls always" in invoke("db", "op", "linalg_eigh", "--torch", "2.13.0").out
+    assert "arguments" not in invoke("db", "op", op, "--torch", "2.15.0").out
+
+
 def test_op_in_several_releases(invoke: Invoke) -> None:
     asked = ("db", "op", "kthvalue.values", "--torch", "2.5.1", "--target", "torch==2.9,chip=M3")
     found = json.loads(invoke(*asked, "-f", "json").out)

@@ -11,7 +11,7 @@ from scanner.judge.models import judge_model, model_without_graph
 from scanner.records import BatchSweep, CallOrder, Report, Step, Target
 from scanner.report.interface import Style
 from scanner.report.json_ import parse, render
-from tests.samples import KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
+from tests.samples import COMPOSITE, KERNEL, MISSING, TORCH_29, TORCH_210, Facts, call, graph, spec
 
 KNOWN = Facts(
     {
@@ -21,6 +21,7 @@ KNOWN = Facts(
         ("aten::missing", "2.9.1"): MISSING | {"fixed_in": "2.10.0"},
         ("aten::missing", "2.10.0"): KERNEL,
         ("aten::linear", "1.12.1"): MISSING,
+        "aten::pinv": COMPOSITE | {"leads": {"aten::missing": "maybe", "aten::mm": "maybe"}},
     }
 )
 
@@ -35,8 +36,9 @@ def report(target: Target = TORCH_29) -> Report:
                 call("aten::mm", attributes={"beta": 1.0}),
                 call("aten::missing", calls=3),
                 call("aten::_to_copy", outputs=(wide,)),
+                call("aten::pinv", inner={"aten::pinv": ("aten::mm",)}),
                 steps=tuple(
-                    Step(op=op, location=-1, reads=(), writes=()) for op in (1, 0, 1, 2, 1)
+                    Step(op=op, location=-1, reads=(), writes=()) for op in (1, 0, 1, 2, 1, 3)
                 ),
             )
         },
@@ -72,7 +74,7 @@ def test_another_target_gets_the_verdicts_that_a_scan_would_give() -> None:
 def test_the_order_of_execution_is_kept_unless_it_is_none() -> None:
     before = report()
     (order,) = judge_again(saved(before), (), Gate(), KNOWN).models[0].order
-    assert order == CallOrder(targets=(TORCH_29.id,), rows=(1, 0, 1, 2, 1))
+    assert order == CallOrder(targets=(TORCH_29.id,), rows=(1, 0, 1, 2, 1, 3))
     broken = msgspec.structs.replace(order, rows=(1, 99))
     model = msgspec.structs.replace(before.models[0], order=(broken,))
     before = msgspec.structs.replace(before, models=(model, *before.models[1:]))

@@ -20,13 +20,26 @@ UNSERVED = {
     "detail": "NotImplementedError: The operator 'aten::x' is not currently implemented for the "
     "MPS device",
 }
+
+
+def lacks(callee: str) -> dict[str, Any]:
+    text = f"The operator '{callee}' is not currently implemented for the MPS device"
+    return {"outcome": "raises", "detail": f"NotImplementedError: {text}"}
+
+
 KNOWN = Facts(
     {
         "aten::addr": KERNEL,
         "aten::whole": COMPOSITE,
         "aten::missing": MISSING,
+        "aten::ends": KERNEL,
+        "aten::runs": KERNEL,
+        "aten::ended": KERNEL,
     },
     executed={
+        ("aten::ends", "every"): lacks("aten::missing"),
+        ("aten::ended", "every"): lacks("aten::runs"),
+        ("aten::whole", "every"): lacks("aten::missing"),
         ("aten::addr", "int64"): RAISES | {"fixed_in": "2.13.0"},
         ("aten::addr", "int64", "0-dim"): {"outcome": "native-shader"},
         ("aten::addr", "int32"): {"outcome": "mixed", "detail": "native-shader:2,raises:1; E: x"},
@@ -86,6 +99,19 @@ def test_other_outcomes_single_calls_and_other_reasons_change_nothing(dtype: str
 
 def test_a_layout_with_a_fact_of_its_own_is_judged_by_it() -> None:
     assert verdict(of("int64", shape=())).status == "native"
+
+
+def test_a_kernel_that_always_ends_in_a_missing_one_is_unsupported_for_every_dtype() -> None:
+    found = verdict(of("float32", "aten::ends"))
+    assert (found.status, found.evidence) == ("unsupported", "simulated")
+    assert "'aten::missing'" in found.reason
+    assert verdict(of("float32", "aten::ends"), WITH_FALLBACK).status == "fallback"
+
+
+@pytest.mark.parametrize("op", ["aten::ended", "aten::whole"])
+def test_it_takes_the_database_to_lack_that_kernel_too(op: str) -> None:
+    """The simulator knows no kernels that Python registers, and composites are followed."""
+    assert verdict(of("float32", op)).status in {"native", "composite"}
 
 
 def test_empty_tensors_and_sparse_ones_are_not_judged_by_full_dense_ones() -> None:

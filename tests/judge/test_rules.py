@@ -7,6 +7,7 @@ import pytest
 from scanner.judge.rules import (
     RULES,
     about_capture,
+    about_execution,
     about_issues,
     about_ops,
     contradiction,
@@ -31,13 +32,15 @@ def test_every_rule_is_documented(rule: Documented) -> None:
 def test_ids_and_names_are_unique_and_sorted() -> None:
     by_device = (*measured.RULES, *measured.VARIANT_RULES)
     assert list(RULES) == sorted(RULES)
-    families = (about_ops, about_issues, by_device, whole.RULES, contradiction.RULES, about_capture)
+    about_calls = (about_ops, about_issues, about_execution)
+    families = (*about_calls, by_device, whole.RULES, contradiction.RULES, about_capture)
     assert len(RULES) == sum(map(len, families))
     assert len({rule.name for rule in RULES.values()}) == len(RULES)
 
 
 def test_families_follow_the_first_digit() -> None:
     assert {rule.id[3] for rule in about_ops} == {"1"}
+    assert {rule.id[3] for rule in about_execution} == {"3"}
     assert {rule.id[3] for rule in about_capture} == {"9"}
 
 

@@ -29,6 +29,10 @@ FILES = {
         "abs\tfunctional\tabs\t-\t2.0.0..",
         "sort\tfunctional\tsort\t-\t2.0.0..",
     ],
+    "paths": [
+        "#opdb.torch.paths\tschema=1",
+        "op\tcall\twhen\treleases",
+    ],
 }
 
 

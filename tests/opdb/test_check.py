@@ -11,7 +11,7 @@ def test_a_sound_folder_has_no_problem(tmp_path):
 
 def test_the_delivered_data_are_sound():
     assert check.problems(store.default.folder) == []
-    assert check.report().count("sound") == 6
+    assert check.report().count("sound") == 7
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,34 @@ def test_the_worst_of_the_overloads_that_an_entry_reaches_decides() -> None:
     assert new["float32", "forward"].status in {"native", "composite"}
 
 
+@pytest.mark.parametrize(
+    ("release", "variant", "status", "chain"),
+    [
+        ("2.5.1", "hermitian", "unsupported", ["linalg_eigh", "_linalg_eigh"]),
+        ("2.13.0", "hermitian", "unsupported", ["linalg_eigh", "_linalg_eigh"]),
+        ("2.13.0", "singular", "fallback", ["svd", "linalg_svd"]),
+    ],
+)
+def test_variants_of_an_entry_decide_what_its_composite_calls(
+    release: str, variant: str, status: str, chain: list[str]
+) -> None:
+    (row,) = (
+        row
+        for row in coverage(release)
+        if (row.name, row.variant) == ("linalg.pinv", variant)
+        and (row.dtype, row.direction) == ("float32", "forward")
+    )
+    assert (row.status, row.evidence) == (status, "inferred")
+    op = "linalg_pinv.atol_rtol_tensor"
+    assert row.chain[:3] == tuple(f"aten::{name}" for name in [op, *chain])
+
+
+def test_a_composite_that_reaches_nothing_missing_any_more_is_one() -> None:
+    for row in coverage("2.15.0"):
+        if row.name == "linalg.pinv" and row.dtype == "float32":
+            assert row.status == "composite"
+
+
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])
 def test_no_release_has_double_precision(dtype: str) -> None:
     for release in ("2.0.1", "2.15.0"):

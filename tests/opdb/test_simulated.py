@@ -11,6 +11,10 @@ from opdb.simulated import Executed
 from opdb.store import Store
 from tests.opdb.folder import write
 
+LACKS = (
+    "NotImplementedError: The operator 'aten::unique_dim' is not currently implemented for the MPS "
+    "device"
+)
 SIMULATIONS = [
     "#opdb.torch.simulations\tschema=1",
     "release\tmacos\tgpu\tsimulator\treference\tsamples\tcounts",
@@ -26,6 +30,11 @@ SIMULATED = [
     "abs\tfloat32\t0-dim\tnative-graph\t1\t1\t1\t-\t2.0.0@14.5..",
     "abs\tfloat32\tany\tnative-shader\t3\t0\t1..2\t-\t2.0.0@14.5..",
     "cat\tbool\tany\traises\t3\t-\t-\tE: size N\t2.0.0@14.5..",
+    f"ends\tbool\tany\traises\t1\t-\t-\t{LACKS}\t2.0.0@14.5..2.1.0@14.5",
+    f"ends\tfloat32\tany\traises\t1\t-\t-\t{LACKS}\t2.0.0@14.5..",
+    "ends\tbool\tany\tnative-shader\t1\t0\t1\t-\t2.1.0@26.2..",
+    f"unique_dim\tbool\tany\traises\t1\t-\t-\t{LACKS}\t2.0.0@14.5..",
+    f"unique_dim\tfloat32\tany\traises\t1\t-\t-\t{LACKS}\t2.0.0@14.5..",
     "cat\tfloat32\tany\traises\t3\t-\t-\tE: size N\t2.0.0@14.5..",
     "lu\tbool\tany\traises\t3\t-\t-\tLinAlgError: singular\t2.0.0@14.5..",
     "lu\tfloat32\tany\tnative-graph\t3\t0\t1\t-\t2.0.0@14.5..",
@@ -150,3 +159,24 @@ def test_an_environment_of_no_known_release_is_named(tmp_path: Path) -> None:
     changed = [*SIMULATIONS[:2], SIMULATIONS[2].replace("2.0.0\t", "1.9.0\t", 1), *SIMULATIONS[3:]]
     found = check.problems(folder(tmp_path, simulations=changed))
     assert any("1.9.0 is not a release" in each for each in found), found
+
+
+def test_a_kernel_that_always_ends_in_a_missing_one_says_in_which(facts: Executed) -> None:
+    found = facts.missing_callee("aten::ends", "2.0.0")
+    assert found is not None
+    assert found.missing == "aten::unique_dim"
+
+
+@pytest.mark.parametrize(
+    ("op", "release"),
+    [
+        ("aten::ends", "2.1.0"),  # one dtype runs
+        ("aten::unique_dim", "2.0.0"),  # it lacks itself
+        ("aten::cat", "2.0.0"),  # it raises something else
+        ("aten::abs", "2.0.0"),
+        ("aten::never_heard_of", "2.0.0"),
+        ("aten::ends", "2.2.0"),  # not simulated
+    ],
+)
+def test_other_kernels_do_not(facts: Executed, op: str, release: str) -> None:
+    assert facts.missing_callee(op, release) is None

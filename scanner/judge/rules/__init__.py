@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from scanner.judge.rules import contradiction, known, measured, scan_problems, support, whole
+from scanner.judge.rules import (
+    contradiction,
+    executed,
+    known,
+    measured,
+    scan_problems,
+    support,
+    whole,
+)
 from scanner.judge.rules.interface import Advice, OpCase, Problem, Rule
 
 __all__ = [
@@ -14,6 +22,7 @@ __all__ = [
     "Problem",
     "Rule",
     "about_capture",
+    "about_execution",
     "about_issues",
     "about_ops",
 ]
@@ -22,6 +31,8 @@ about_ops: tuple[Rule[OpCase], ...] = support.RULES
 """Rules that look at one op configuration on one target."""
 about_issues: tuple[Rule[OpCase], ...] = known.RULES
 """Rules that look at one known issue of one op configuration on one target."""
+about_execution: tuple[Rule[OpCase], ...] = executed.RULES
+"""Rules that look at what one op configuration that runs did when a release was executed."""
 about_capture: tuple[Rule[Problem], ...] = scan_problems.RULES
 """Rules that look at what kept a model from being judged."""
 
@@ -31,6 +42,7 @@ def _registry() -> dict[str, Rule[Any]]:
     every: list[Rule[Any]] = [
         *about_ops,
         *about_issues,
+        *about_execution,
         *measured.RULES,
         *measured.VARIANT_RULES,
         *whole.RULES,

@@ -12,6 +12,7 @@ from scanner.rule import Fixes, page_of
 
 if TYPE_CHECKING:
     from opdb.issues.match import Match
+    from opdb.simulated import Simulated
 
 __all__ = ["Advice", "OpCase", "Problem", "Rule", "define"]
 
@@ -50,6 +51,8 @@ class OpCase:
     """Its float64 input was made by an op that is reported itself."""
     issue: Match | None = None
     """The known issue that the case is about; None when it is about the verdict."""
+    seen: Simulated | None = None
+    """What the release did with such calls when it was executed."""
 
     @property
     def subject(self) -> str:

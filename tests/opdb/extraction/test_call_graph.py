@@ -1,4 +1,4 @@
-from opdb.build.call_graph import CertainCalls
+from opdb.build.call_graph import CertainCalls, PossibleCalls
 from opdb.build.control_flow import Flow
 from tests.opdb.extraction.arm64 import BASE, RET, Library, bl, cbz_x0
 
@@ -13,6 +13,26 @@ IMPORTS = {
 def certain(**functions):
     library = Library(functions, imports=IMPORTS)
     return CertainCalls(library, Flow(library), ["empty.memory_format", "copy_"]).of(BASE)
+
+
+def possible(**functions):
+    library = Library(functions, imports=IMPORTS)
+    return PossibleCalls(library, Flow(library), ["empty.memory_format", "copy_"]).of(BASE)
+
+
+def test_possible_is_what_some_path_calls():
+    code = [bl(BASE, EMPTY), cbz_x0(BASE + 4, BASE + 12), bl(BASE + 8, COPY), RET]
+    assert possible(kernel=code) == {"empty.memory_format", "copy_"}
+
+
+def test_possible_calls_are_followed_into_lambdas():
+    helper = BASE + 8
+    functions = {
+        "__ZN2at6native6kernelE": [bl(BASE, helper), RET],
+        "__ZZN2at6native6kernelENK3$_0clEv": [bl(helper, COPY), RET],
+    }
+    assert possible(**functions) == {"copy_"}
+    assert certain(**functions) == frozenset()
 
 
 def test_dispatcher_calls_are_named_as_overloads():

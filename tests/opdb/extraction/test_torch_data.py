@@ -22,6 +22,7 @@ def facts(registered, schemas=SCHEMAS):
         registered=registered,
         composite=dict.fromkeys(parsed, "none") | {"abs_": "explicit"},
         calls={"abs_": frozenset({"copy_", "abs"})},
+        paths={("abs_", "abs"): "always", ("abs_", "copy_"): "maybe"},
         cpu=frozenset({"abs"}),
         schemas=parsed,
         tracker="https://example.org/1",
@@ -67,6 +68,9 @@ def test_two_releases_become_sorted_intervals(tmp_path):
         "abs_\tinplace\tabs\t-\t2.0.0..",
         "t\tfunctional\tt\tview\t2.0.1..",
     ]
+    # `abs` has a kernel in 2.0.1 and is kept: it runs on the CPU in 2.0.0. `copy_` is no operator.
+    # There `abs_` always calls it, and so is itself a fallback: no arguments decide.
+    assert body["paths.tsv"] == []
     assert [line.split("\t")[:1] + line.split("\t")[3:4] for line in body["releases.tsv"]] == [
         ["2.0.0", "MPS=1,SparseMPS=0,SparseCsrMPS=0,MPS.python=0,ops=2"],
         ["2.0.1", "MPS=2,SparseMPS=0,SparseCsrMPS=0,MPS.python=0,ops=3"],
