@@ -96,6 +96,8 @@ _DOUBLE = (64, "64", "64-true")
 def lightning_double(node: ast.AST, here: Here) -> Hit | None:
     """Lightning is told to train in float64, which MPS does not have.
 
+    The model's parameters are converted when training begins, and the first one raises TypeError.
+
     ## What to do
 
     `precision="32-true"`, or `accelerator="cpu"` where double precision is needed.
