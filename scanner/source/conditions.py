@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeAlias, TypeGuard, TypeVar
 
-__all__ = ["Condition", "conditions"]
+__all__ = ["Condition", "Guards", "conditions"]
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
+Guards: TypeAlias = dict[tuple[ast.AST, str], list[ast.If]]
+"""A node and the name of a block in it → its `if`s that end in a `return` or the like."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
@@ -20,11 +23,11 @@ class Condition(NamedTuple):
     holds: bool
 
 
-def conditions(path: Sequence[ast.AST]) -> Iterator[Condition]:
+def conditions(path: Sequence[ast.AST], guards: Guards) -> Iterator[Condition]:
     """Conditions under which the last node of a path from the module down is reached.
 
     Loops and functions between do not end a condition: what was tested outside is assumed to hold
-    within.
+    within. `guards` remembers, for one file, which statements of a block may leave it.
     """
     for parent, child in pairwise(path):
         match parent:
@@ -35,7 +38,7 @@ def conditions(path: Sequence[ast.AST]) -> Iterator[Condition]:
             case ast.BoolOp():
                 for earlier in _before(parent.values, child):
                     yield from _parts(earlier, isinstance(parent.op, ast.And))
-        yield from _returned_before(parent, child)
+        yield from _returned_before(parent, child, guards)
 
 
 def _branch(
@@ -47,14 +50,19 @@ def _branch(
         yield from _parts(test, False)
 
 
-def _returned_before(parent: ast.AST, child: ast.AST) -> Iterator[Condition]:
+def _returned_before(parent: ast.AST, child: ast.AST, guards: Guards) -> Iterator[Condition]:
     """`if not available: return` in front of a statement of the same block."""
     for field in ("body", "orelse", "finalbody"):
         block = getattr(parent, field, None)
-        if isinstance(block, list) and _among(child, block):
-            for statement in _before(block, child):
-                if isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES):
-                    yield from _parts(statement.test, False)
+        if isinstance(block, list) and isinstance(child, ast.stmt) and _among(child, block):
+            if (parent, field) not in guards:
+                guards[parent, field] = [each for each in block if _leaves(each)]
+            for guard in _before(guards[parent, field], child):
+                yield from _parts(guard.test, False)
+
+
+def _leaves(statement: ast.stmt) -> TypeGuard[ast.If]:
+    return isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES)
 
 
 def _parts(test: ast.expr, holds: bool) -> Iterator[Condition]:
@@ -69,11 +77,17 @@ def _parts(test: ast.expr, holds: bool) -> Iterator[Condition]:
 
 
 def _among(child: ast.AST, nodes: Sequence[ast.AST]) -> bool:
-    return any(node is child for node in nodes)
+    if not isinstance(child, ast.stmt):
+        return any(node is child for node in nodes)
+    place = bisect_left(nodes, _position(child), key=_position)
+    return place < len(nodes) and nodes[place] is child
 
 
-def _before(nodes: Sequence[NodeT], child: ast.AST) -> Iterator[NodeT]:
-    for node in nodes:
-        if node is child:
-            return
-        yield node
+def _before(nodes: Sequence[NodeT], child: ast.AST) -> Sequence[NodeT]:
+    """Those of a block, or of an `and`, that stand before one of them: nodes stand in order."""
+    return nodes[: bisect_left(nodes, _position(child), key=_position)]
+
+
+def _position(node: ast.AST) -> tuple[int, int]:
+    assert isinstance(node, (ast.stmt, ast.expr))
+    return node.lineno, node.col_offset

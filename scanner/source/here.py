@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from scanner.source.conditions import Condition, conditions
+from scanner.source.conditions import Condition, Guards, conditions
 from scanner.source.interface import Correction, Hit, Span
 from scanner.source.module import Module
 from scanner.source.names import Scope
@@ -37,6 +37,7 @@ class Here:
         self.scopes: list[Scope] = [Scope(module.tree, None, module.globals)]
         """From the module's down to the innermost."""
         self._trains: dict[ast.AST, bool] = {}
+        self._guards: Guards = {}
 
     # Names and values
 
@@ -129,7 +130,7 @@ class Here:
     @property
     def conditions(self) -> tuple[Condition, ...]:
         """What has been tested on the way here; see `scanner.source.conditions`."""
-        return tuple(conditions(self.path))
+        return tuple(conditions(self.path, self._guards))
 
     def guarded_by(self, *qualified: str) -> bool:
         """Whether a call or name is known to be true here: `torch.cuda.is_available`."""

@@ -128,12 +128,14 @@ def _bound_by(node: ast.AST) -> Iterator[tuple[str, Binding]]:
 
 def _in_block(block: Iterable[ast.AST]) -> Iterator[tuple[str, Binding]]:
     """Bindings of statements and of the blocks in them, but not of scopes within."""
-    for statement in block:
+    waiting = [*block][::-1]
+    while waiting:  # no recursion: every `elif` is a block in the block before
+        statement = waiting.pop()
         yield from _of_statement(statement)
         if isinstance(statement, (*Function, ast.ClassDef)):
             continue
-        for field in ("body", "orelse", "handlers", "cases", "finalbody"):
-            yield from _in_block(getattr(statement, field, ()))
+        for field in ("finalbody", "cases", "handlers", "orelse", "body"):
+            waiting.extend(reversed(getattr(statement, field, ())))
 
 
 def _of_statement(node: ast.AST) -> Iterator[tuple[str, Binding]]:

@@ -104,6 +104,12 @@ def test_deep_and_long_code_is_judged(tmp_path: Path) -> None:
     assert [place.column for place in places if place] == [len(sum_of_900) + 7, 1_000_009]
 
 
+def test_a_long_chain_of_elif_is_judged(tmp_path: Path) -> None:
+    branches = "".join(f"elif kind == {kind}:\n    m.cuda()\n" for kind in range(950))
+    (tmp_path / "a.py").write_text(f"import torch\nif kind is None:\n    pass\n{branches}")
+    assert [each.rule for each in scan(tmp_path)] == ["OPS601"] * 950
+
+
 def test_carriage_returns_and_form_feeds_end_no_line_twice(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_bytes(b"\xef\xbb\xbfimport torch\r\n\x0cm.cuda()\r\n\rm.cuda()\r\n")
     assert [line for _, _, line in said(scan(tmp_path))] == [2, 4]
