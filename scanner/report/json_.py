@@ -8,6 +8,7 @@ import msgspec
 
 from scanner.errors import DataError
 from scanner.records import Report
+from scanner.report.free_form import faults
 from scanner.report.interface import Style
 from scanner.report.words import json_escaped
 
@@ -51,8 +52,13 @@ def parse(text: bytes, origin: str) -> Report:
             remedy="Update opscan, or write the report again with this version.",
         )
     try:
-        return msgspec.json.decode(text, type=Report)
+        report = msgspec.json.decode(text, type=Report)
     except msgspec.MsgspecError as error:
-        raise DataError(
-            f"{origin} is a damaged report: {error}", remedy="Write the report again."
-        ) from None
+        raise _damaged(origin, str(error)) from None
+    for fault in faults(report):
+        raise _damaged(origin, fault)
+    return report
+
+
+def _damaged(origin: str, fault: str) -> DataError:
+    return DataError(f"{origin} is a damaged report: {fault}", remedy="Write the report again.")

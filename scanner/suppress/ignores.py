@@ -26,9 +26,9 @@ class Ignored:
     def __init__(self, policy: Policy, known: Sequence[str]) -> None:
         self._policy = policy
         self._known = frozenset(known)
-        self._lines: dict[tuple[str, int], list[LineIgnore]] = {}
-        for line in policy.lines:
-            self._lines.setdefault((line.file, line.covers), []).append(line)
+        self._lines: dict[str, list[LineIgnore]] = {}
+        for line in sorted(policy.lines, key=lambda line: line.covers):
+            self._lines.setdefault(line.file, []).append(line)
         self._settings = [each for each in policy.ignores if not self._expired(each)]
         self._used: set[tuple[LineIgnore, str]] = set()
         self._matched: set[Ignore] = set()
@@ -55,10 +55,12 @@ class Ignored:
             yield from self._of_settings(ignore, reach)
 
     def _at(self, location: Location | None) -> Iterator[LineIgnore]:
-        if location is None or not self._lines:
+        if location is None:
             return
-        for line in range(location.line, (location.end_line or location.line) + 1):
-            yield from self._lines.get((location.file, line), ())
+        end = location.end_line or location.line
+        for line in self._lines.get(location.file, ()):
+            if location.line <= line.covers <= end:
+                yield line
 
     def _fits(self, ignore: Ignore, found: Found) -> bool:
         finding = found.finding

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -151,6 +152,41 @@ def test_bad_files_are_named_with_the_reason(text: bytes, message: str) -> None:
     assert raised.value.message.startswith("some.json ")
     assert message in raised.value.message
     assert raised.value.remedy
+
+
+def edited(path: str, value: Any) -> bytes:
+    """The sample with another value at a path like `models/0/ops`."""
+    *parents, last = path.split("/")
+    document = node = json.loads(encoded(report()))
+    for name in parents:
+        node = node[int(name) if isinstance(node, list) else name]
+    node[last] = value
+    return json.dumps(document).encode()
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "place"),
+    [
+        ("targets", [], "`$.targets`"),
+        ("environment/notes", 3, "`$.environment.notes`"),
+        ("environment/notes", [None], "`$.environment.notes[0]`"),
+        ("models/0/ops/0/verdicts", [], "`$.models[0].ops[0].verdicts`"),
+        ("models/0/ops/0/config", {"inputs": [None]}, "`$.models[0].ops[0].config.inputs[0]`"),
+        ("models/0/ops/0/config/attributes", 3, "`$.models[0].ops[0].config.attributes`"),
+        ("models/0/order", [{"targets": [], "rows": [10**6]}], "`$.models[0].order[0]`"),
+        ("models/0/time", {"device_s": 1}, "`$.models[0].time`"),
+        (
+            "models/0/ops/0/measurement",
+            {"device": "cpu", "status": "native", "detail": {"share": 1}},
+            "detail of cpu.share`",
+        ),
+    ],
+)
+def test_what_records_leave_open_is_checked_too(path: str, value: Any, place: str) -> None:
+    with pytest.raises(DataError) as raised:
+        parse(edited(path, value), "some.json")
+    assert raised.value.message.startswith("some.json is a damaged report: ")
+    assert raised.value.message.endswith(place)
 
 
 def test_fields_of_a_newer_minor_version_are_ignored() -> None:
