@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
+from stat import S_IMODE
 
 __all__ = ["replace_file"]
 
@@ -23,7 +23,7 @@ def replace_file(path: Path, content: bytes) -> None:
     try:
         draft.write_bytes(content)
         if final.exists():
-            shutil.copymode(final, draft)
+            draft.chmod(S_IMODE(final.stat().st_mode))
         draft.replace(final)
     finally:
         with suppress(FileNotFoundError):
