@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scanner.source.interface import Edit, Span
 from scanner.source.module import Module
 
-__all__ = ["Change", "apart", "applied", "newline_of", "whole_lines"]
+__all__ = ["Change", "apart", "applied", "newline_of"]
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -58,11 +58,6 @@ def newline_of(text: str) -> str:
     """How most lines end; `\\n` where there is only one line."""
     ends = _LINE_END.findall(text)
     return max(("\n", "\r\n", "\r"), key=ends.count) if ends else "\n"
-
-
-def whole_lines(module: Module, first: int, last: int) -> Span | None:
-    """Lines `first` to `last` with their ends; None for a last line without an end."""
-    return Span(first, 1, last + 1, 1) if last < len(module.lines) else None
 
 
 def _meet(a: Span, b: Span) -> bool:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scanner.fix.edits import Change, apart, applied
 from scanner.fix.head import Head
-from scanner.fix.moves import MOVES
 from scanner.source.check import Checker, RuleHit
 from scanner.source.interface import DEVICE
 from scanner.source.module import Module
@@ -91,12 +90,9 @@ def _changes(module: Module, hits: Iterable[RuleHit]) -> Iterator[Change]:
     for rule, hit in hits:
         if (correction := hit.correction) is None:
             continue
-        edits = correction.edits
-        if not edits and rule.id in MOVES:
-            edits = MOVES[rule.id](module, hit)
-        change = Change(rule.id, hit.span, edits, correction.imports)
+        change = Change(rule.id, hit.span, correction.edits, correction.imports)
         formatted = formatted or _Formatted(module)
-        if edits and not formatted.touches(change):
+        if change.edits and not formatted.touches(change):
             yield change
 
 

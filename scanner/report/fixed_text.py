@@ -46,7 +46,7 @@ def left_text(fixed: int, files: int, left: Sequence[Finding], *, would: bool, u
     kinds = [count(severities[each], each) for each in ("error", "warning", "note")]
     kinds = [text for text in kinds if not text.startswith("0 ")]
     more = 0 if unsafe else sum(bool(each.fix and not each.fix.safe) for each in left)
-    hint = f"; --unsafe has fixes for {more} of them" if more else ""
+    hint = f"; --unsafe offers fixes for {more} of them" if more else ""
     return f"{head}; {join(kinds)} left{hint}.\n"
 
 

@@ -72,8 +72,8 @@ class Correction(NamedTuple):
     """As an order: `Replace .cuda() by .to(device)`."""
     safe: bool
     """Whether the program means the same afterwards wherever it ran before."""
-    edits: tuple[Edit, ...] = ()
-    """Empty where statements move: `scanner/fix/moves.py` then makes them, by the rule's id."""
+    edits: tuple[Edit, ...]
+    """Made together or not at all; none of them touches another."""
     imports: tuple[str, ...] = ()
     """Statements that the edits rely on, as `import torch`; added where the file lacks them."""
 

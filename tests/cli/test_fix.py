@@ -49,7 +49,7 @@ def test_unsafe_corrections_are_offered_and_not_made(invoke: Invoke, tmp_path: P
     (tmp_path / "a.py").write_text(WIDE)
     result = invoke("fix", "a.py", "-q")
     assert result.out == (
-        "0 findings fixed in 0 files; 1 warning left; --unsafe has fixes for 1 of them.\n"
+        "0 findings fixed in 0 files; 1 warning left; --unsafe offers fixes for 1 of them.\n"
     )
     assert (tmp_path / "a.py").read_text() == WIDE
 

@@ -32,6 +32,9 @@ _HEADS = (
     "device = 'cuda'",
     "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')",
     "device: str = None",
+    "import torch\nimport os\nos.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'  # why",
+    "import torch, timm\n# then\nimport os\n\nos.putenv('PYTORCH_MPS_LOW_WATERMARK_RATIO', '1')",
+    "from torch import nn; import os; os.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'",
 )
 _LINES = (
     "model.cuda()",
@@ -72,6 +75,13 @@ _LINES = (
     "os.environ.setdefault('PYTORCH_MPS_HIGH_WATERMARK_RATIO', '0.0')  # all of it",
     "environ['PYTORCH_ENABLE_MPS_FALLBACK'] = str(1)",
     "os.environ[\n    'PYTORCH_ENABLE_MPS_FALLBACK'\n] = '1'",
+    "dev = 'cuda:0' if torch.cuda.is_available() else 'cpu'",
+    "device = torch.device('cuda') if t.cuda.is_available() else torch.device('cpu')",
+    "torch.load(name, map_location='cuda')",
+    "with torch.autocast('cuda', torch.float16): scaler = torch.amp.GradScaler()",
+    "x = torch.from_numpy(np.zeros(3)).to('cuda', non_blocking=True)",
+    "x = torch.tensor(np.random.rand(3))",
+    "trainer = Trainer(gpus=1, accelerator='gpu')",
     "global device",
     "del device",
     "lambda device: device.cuda()",

@@ -73,3 +73,72 @@ def test_dtypes_are_narrowed_only_when_unsafe_corrections_are_wanted() -> None:
     code = "import torch as t\nx = t.zeros(3, dtype = t.float64)  # wide\n"
     assert_fixed(code, code.replace("float64", "float32"))
     assert_fixed(code, unsafe=False)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '"cuda" if torch.cuda.is_available() else "cpu"',
+            '"cuda" if torch.cuda.is_available() else '
+            '"mps" if torch.backends.mps.is_available() else "cpu"',
+        ),
+        (
+            "torch.device('cuda:0') if torch.cuda.is_available() else torch.device('cpu')",
+            "torch.device('cuda:0') if torch.cuda.is_available() else "
+            "torch.device(\"mps\") if torch.backends.mps.is_available() else torch.device('cpu')",
+        ),
+    ],
+)
+def test_mps_comes_before_the_cpu(before: str, after: str) -> None:
+    assert_fixed(f"import torch\nx = {before}  # best\n", f"import torch\nx = {after}  # best\n")
+
+
+def test_an_option_against_cuda_may_be_one_against_every_gpu() -> None:
+    test = "torch.cuda.is_available() and not args.no_cuda"
+    assert_fixed(f"import torch\nx = 'cuda' if {test} else 'cpu'\n")
+
+
+def test_variables_are_set_above_the_imports_with_what_they_use() -> None:
+    assert_fixed(
+        """
+        # what it is
+        import sys
+        import torch
+        import os  # for the environment
+
+        x = 1
+        os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # eigh
+        os.environ.setdefault(
+            "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.0"
+        )
+        """,
+        """
+        # what it is
+        import sys
+        import os  # for the environment
+        os.environ["PYTORCH_ENABLE_MPS_FALLBACK"] = "1"  # eigh
+        os.environ.setdefault(
+            "PYTORCH_MPS_HIGH_WATERMARK_RATIO", "0.0"
+        )
+        import torch
+
+        x = 1
+        """,
+        unsafe=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torch\nimport os; os.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'",
+        "import torch\nimport os\nif x:\n    os.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'",
+        "import torch\nimport os\nos.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = choose()",
+        "import torch\nimport os, sys\nos.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'",
+        "x = 1; import torch\nimport os\nos.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'",
+        "import torch\nimport os\nos.environ['PYTORCH_ENABLE_MPS_FALLBACK'] = '1'; x = 2",
+    ],
+)
+def test_variables_that_cannot_be_moved_alone_are_left(code: str) -> None:
+    assert_fixed(f"{code}\n", unsafe=False)

@@ -127,7 +127,9 @@ def _default_hit(value: ast.expr, here: Here) -> Hit | None:
 _AVAILABLE = "torch.cuda.is_available"
 
 
-@source_rule("OPS604", "cuda-or-cpu", "warning", since="0.1.0", on=[names(_AVAILABLE)])
+@source_rule(
+    "OPS604", "cuda-or-cpu", "warning", since="0.1.0", on=[names(_AVAILABLE)], fixes="unsafe"
+)
 def cuda_or_cpu(node: ast.AST, here: Here) -> Hit | None:
     """The device is CUDA or the CPU, so a Mac's GPU is never used.
 
@@ -153,8 +155,28 @@ def cuda_or_cpu(node: ast.AST, here: Here) -> Hit | None:
         return None
     if _names_cpu(choice.orelse, here) and _names_cuda(choice.body, here):
         text = here.module.source(choice)
-        return here.hit(choice, f"{text} never is mps", _CHOOSE)
+        return here.hit(choice, f"{text} never is mps", _CHOOSE, correction=_with_mps(choice, here))
     return None
+
+
+def _with_mps(choice: ast.IfExp, here: Here) -> Correction | None:
+    """MPS before the CPU, in the form that the CPU has there: text, or a device.
+
+    None where more was tested than CUDA: `--no-cuda` may mean no GPU at all.
+    """
+    asked = here.module.source(here.node)
+    torch = asked.removesuffix(".cuda.is_available")
+    if torch == asked or not isinstance(choice.test, ast.Call) or choice.test.func is not here.node:
+        return None
+    cpu = _of_device(choice.orelse, here)
+    if not isinstance(cpu, ast.Constant):
+        return None
+    start, text = here.module.span(choice.orelse), here.module.span(cpu)
+    before = here.module.slice(Span(*start[:2], *text[:2]))
+    after = here.module.slice(Span(*text[2:], *start[2:]))
+    new = f'{before}"mps"{after} if {torch}.backends.mps.is_available() else '
+    edit = Edit(Span(*start[:2], *start[:2]), new)
+    return Correction("Choose MPS before the CPU", safe=False, edits=(edit,))
 
 
 def _names_cpu(node: ast.expr, here: Here) -> bool:

@@ -52,8 +52,8 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
         correction = moved_by_to(node, here)
     elif (device := here.string(node.args[0] if node.args else None)) and is_cuda(device):
         message = f'{what}("{device}") needs CUDA, which no Mac has'
-        made = chosen_in_place(node, here) if here.name != "to" else None
-        correction = made or chosen_device(node.args[0], here)
+        moves = here.name == "to"
+        correction = chosen_device(node.args[0], here) if moves else chosen_in_place(node, here)
     else:
         return None
     return here.hit(

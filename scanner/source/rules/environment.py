@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Hit, source_rule
+from scanner.source.rules.moving import above_imports
 from scanner.source.rules.shared import never_on_mps, word_in_file
 from scanner.source.triggers import calls, nodes
 
@@ -73,8 +74,8 @@ def variable_set_too_late(node: ast.AST, here: Here) -> Hit | None:
         + (", which has read it by then" if sure else ", which may have read it by then"),
         "Set it above the first import of torch, or in the shell.",
         severity=None if sure else "note",
-        correction=Correction("Set it above the imports", safe=True)
-        if here.at_module_level
+        correction=Correction("Set it above the imports", safe=True, edits=edits)
+        if (edits := above_imports(node, here.module))
         else None,
     )
 

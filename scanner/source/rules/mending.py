@@ -30,7 +30,7 @@ def chosen_device(given: ast.expr, here: Here) -> Correction | None:
 
 def chosen_in_place(call: ast.Call, here: Here) -> Correction | None:
     """The same for `torch.device("cuda")`: the device is chosen there."""
-    text = here.value(call.args[0]) if call.args else None
+    text = here.value(call.args[0]) if len(call.args) == 1 and not call.keywords else None
     if not isinstance(text, ast.Constant) or text.value not in _FIRST_CUDA:
         return None
     torch = call.func.value if isinstance(call.func, ast.Attribute) else None

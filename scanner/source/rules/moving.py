@@ -1,15 +1,13 @@
-"""Corrections that are more than text in place: statements that move."""
+"""Edits that move a statement above the imports of torch."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 
-from scanner.fix.edits import whole_lines
-from scanner.source.interface import Edit, Hit, Span
+from scanner.source.interface import Edit, Span
 from scanner.source.module import Module
 
-__all__ = ["MOVES"]
+__all__ = ["above_imports"]
 
 _LATE = frozenset(
     [
@@ -20,15 +18,15 @@ _LATE = frozenset(
 """What imports torch."""
 
 
-def above_imports(module: Module, hit: Hit) -> tuple[Edit, ...]:
-    """Move a statement that sets a variable, with what it uses, above the first import of torch.
+def above_imports(node: ast.AST, module: Module) -> tuple[Edit, ...]:
+    """Move the statement of a node, with what it uses, above the first import of torch.
 
     None but statements of the file's own level are moved, with literals alone in them; the comment
-    on their lines goes with them.
+    on their lines goes with them. Empty where that is not possible.
     """
     body = module.tree.body
-    moved = next((node for node in body if module.span(node) == hit.span), None)
-    first = next((node for node in body if _imports_torch(node)), None)
+    moved = next((each for each in body if module.span(each) == module.span(node)), None)
+    first = next((each for each in body if _imports_torch(each)), None)
     if moved is None or first is None or not _is_plain(moved) or first.lineno >= moved.lineno:
         return ()
     needed = _needed(module, moved, first)
@@ -43,10 +41,6 @@ def above_imports(module: Module, hit: Hit) -> tuple[Edit, ...]:
     if not text.endswith("\n"):
         text += "\n"
     return (Edit(Span(first.lineno, 1, first.lineno, 1), text), *cut)
-
-
-MOVES: dict[str, Callable[[Module, Hit], tuple[Edit, ...]]] = {"OPS660": above_imports}
-"""Rule → what makes its correction; empty where that is not possible."""
 
 
 def _imports_torch(statement: ast.stmt) -> bool:
@@ -87,7 +81,8 @@ def _lines_of(module: Module, node: ast.stmt) -> Span | None:
     """The lines of a statement that has them for itself."""
     if _shares_lines(module, node):
         return None
-    return whole_lines(module, node.lineno, node.end_lineno or node.lineno)
+    last = node.end_lineno or node.lineno
+    return Span(node.lineno, 1, last + 1, 1) if last < len(module.lines) else None
 
 
 def _shares_lines(module: Module, node: ast.stmt) -> bool:
