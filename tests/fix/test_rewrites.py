@@ -127,7 +127,7 @@ def cases(draw: st.DrawFn, op: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("op", sorted(EQUIVALENTS.keys() - {"aten::_cdist_backward"}))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_rewrites_compute_the_same_for_every_shape_and_dtype(op: str, data: st.DataObject) -> None:
     known = data.draw(cases(op))
