@@ -11,6 +11,7 @@ import click
 
 from scanner.cli.accepted import settings_options
 from scanner.cli.completers import files, targets
+from scanner.cli.streams import standard_input
 from scanner.cli.view import gate_options
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def command(paths: tuple[str, ...], diff: bool, unsafe: bool, quiet: bool, **fla
 
     settings = load(flags)
     plan = plan_static(paths, settings)
-    piped = sys.stdin.buffer.read() if "-" in paths else b""
+    piped = standard_input() if "-" in paths else b""
     result = fix_files(
         source_files(paths, str(plan.cwd)),
         replace(plan.how, stdin=lambda: piped),

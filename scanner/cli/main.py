@@ -10,6 +10,7 @@ from importlib import import_module
 import click
 
 from scanner import __version__
+from scanner.cli.streams import prepare, reader_gone, unwritable
 from scanner.errors import CaptureError, OpscanError
 
 __all__ = ["COMMANDS", "run"]
@@ -60,11 +61,14 @@ def run(arguments: Sequence[str]) -> int:
         from scanner.cli.completion import complete
 
         return complete(_opscan, _with_command, asked)
+    prepare()
     if not arguments:
         sys.stderr.write(_opscan.get_help(click.Context(_opscan, info_name="opscan")) + "\n")
         return 2
     try:
-        return int(_opscan.main(_with_command(arguments), "opscan", standalone_mode=False) or 0)
+        code = int(_opscan.main(_with_command(arguments), "opscan", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except click.ClickException as error:
         error.show()
         return 2
@@ -75,7 +79,13 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write("opscan: interrupted; nothing is reported\n")
         return 2
     except BrokenPipeError:
-        return _reader_gone()
+        reader_gone()
+        return 0
+    except OSError as error:
+        if (said := unwritable(error)) is None:
+            return _bug()
+        sys.stderr.write(f"opscan: error: {said}\n")
+        return 2
     except Exception:
         return _bug()
 
@@ -85,12 +95,6 @@ def _with_command(arguments: Sequence[str]) -> list[str]:
     if arguments[0] in COMMANDS or arguments[0] in _OWN_OPTIONS:
         return list(arguments)
     return ["scan", *arguments]
-
-
-def _reader_gone() -> int:
-    """`opscan ... | head`: not an error of ours, and Python must not complain at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
 
 
 def _bug() -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from scanner.atomic import replace_file
+from scanner.cli.streams import to_stdout
 from scanner.errors import UsageError
 from scanner.records import Report
 from scanner.report import FORMATS, Style, render, require
@@ -17,6 +18,7 @@ __all__ = ["Color", "Destination", "destinations", "emit", "file_to_write", "sty
 
 Color = Literal["auto", "always", "never"]
 
+_FOR_PEOPLE = frozenset({"text", "concise"})
 _WIDTH = 100
 """Columns where nobody says how wide the reader's window is."""
 
@@ -57,15 +59,17 @@ def emit(
     for output in outputs:
         stream = None if output.path else sys.stdout
         style = style_for(stream, color, verbosity, environ)
-        write(render(report, output.format, style), output.path)
+        exact = output.format not in _FOR_PEOPLE
+        write(render(report, output.format, style), output.path, exact=exact)
 
 
-def write(text: str, path: Path | None) -> None:
-    """Write UTF-8; a file is replaced in one step, so that no reader ever sees half of it."""
+def write(text: str, path: Path | None, *, exact: bool = True) -> None:
+    """Write UTF-8; a file is replaced in one step, so that no reader ever sees half of it.
+
+    What is not `exact` may be escaped where standard output has another encoding.
+    """
     if path is None:
-        # Flushed here, so that a reader who has gone is noticed here and not at exit.
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        to_stdout(text, exact=exact)
         return
     try:
         replace_file(path, text.encode())
@@ -118,6 +122,10 @@ def file_to_write(text: str) -> Path | None:
     path = Path(text)
     if path.is_dir():
         raise UsageError(f"cannot write {text}: it is a directory", remedy="Name a file.")
+    if path.suffix == ".py" and path.exists():
+        raise UsageError(
+            f"cannot write {text}: it is Python source", remedy="Name a file for the report."
+        )
     if not path.parent.is_dir():
         raise UsageError(f"cannot write {text}: no such directory", remedy="Create it first.")
     return path

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scanner.cli.streams import standard_input
 from scanner.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def plan_static(paths: tuple[str, ...], settings: Settings) -> StaticPlan:
         arguments=paths,
         cwd=Path.cwd(),
         how=SourcePlan(
-            targets=targets, cache=_cache, processes=_processors(), stdin=sys.stdin.buffer.read
+            targets=targets, cache=_cache, processes=_processors(), stdin=standard_input
         ),
         gate=Gate(fail_on=settings.fail_on, allow_incomplete=settings.allow_incomplete),
         environment={"python": host.python, "system": host.system, "machine": host.machine},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from scanner.cli.completers import formats, reports
+from scanner.cli.streams import standard_input
 from scanner.errors import DataError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def read_report(path: str) -> Report:
     from scanner.report.json_ import parse
 
     if path == "-":
-        return parse(sys.stdin.buffer.read(), "standard input")
+        return parse(standard_input(), "standard input")
     try:
         return parse(Path(path).read_bytes(), path)
     except OSError as error:
