@@ -15,8 +15,10 @@ from typing import TypeVar
 __all__ = ["Cache", "content_key", "engine_key"]
 
 T = TypeVar("T")
-_VERSION = 1
+_VERSION = 2
 _SCHEMA = "CREATE TABLE IF NOT EXISTS found (key BLOB PRIMARY KEY, findings BLOB) WITHOUT ROWID"
+_SEAL_BYTES = 8
+"""Before each row's findings: SQLite does not see a byte that has changed in them."""
 _CHUNK = 500
 """Keys in one question; SQLite allows some thousands."""
 _LIMIT = 200_000
@@ -81,9 +83,8 @@ def _select(connection: sqlite3.Connection, keys: list[bytes]) -> dict[bytes, by
     for start in range(0, len(keys), _CHUNK):
         chunk = keys[start : start + _CHUNK]
         marks = ",".join("?" * len(chunk))
-        found.update(
-            connection.execute(f"SELECT key, findings FROM found WHERE key IN ({marks})", chunk)
-        )
+        rows = connection.execute(f"SELECT key, findings FROM found WHERE key IN ({marks})", chunk)
+        found.update((key, _opened(key, kept)) for key, kept in rows)
     return found
 
 
@@ -92,7 +93,20 @@ def _insert(connection: sqlite3.Connection, found: Mapping[bytes, bytes]) -> Non
         (rows,) = connection.execute("SELECT count(*) FROM found").fetchone()
         if rows > _LIMIT:
             connection.execute("DELETE FROM found")
-        connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?)", found.items())
+        sealed = ((key, _seal(key, data) + data) for key, data in found.items())
+        connection.executemany("INSERT OR REPLACE INTO found VALUES (?, ?)", sealed)
+
+
+def _seal(key: bytes, data: bytes) -> bytes:
+    return blake2b(data, digest_size=_SEAL_BYTES, key=key).digest()
+
+
+def _opened(key: bytes, kept: object) -> bytes:
+    if isinstance(kept, bytes):
+        seal, data = kept[:_SEAL_BYTES], kept[_SEAL_BYTES:]
+        if seal == _seal(key, data):
+            return data
+    raise sqlite3.DatabaseError("a row has changed")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -150,6 +152,20 @@ def test_other_targets_and_other_content_are_not_in_the_cache(tmp_path: Path) ->
     connection.close()
     (tmp_path / "a.py").write_text("import torch\n")
     assert scan(tmp_path, plan=SourcePlan(cache=lambda: path)) == ()
+
+
+@pytest.mark.parametrize("change", ["substr(findings, 1, 99)", "NULL", "x'5b5d'", "'[]'"])
+@pytest.mark.usefixtures("always_cached")
+def test_a_row_of_the_cache_that_has_changed_is_not_believed(tmp_path: Path, change: str) -> None:
+    (tmp_path / "a.py").write_text(CUDA)
+    path = tmp_path / "c" / "source.sqlite"
+    plan = SourcePlan(cache=lambda: path)
+    before = scan(tmp_path, plan=plan)
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(f"UPDATE found SET findings = {change}")
+    after = scan_files(source_files(["."], str(tmp_path)), plan)
+    assert after.source.findings == before
+    assert "was damaged" in "".join(after.notices)
 
 
 @pytest.mark.usefixtures("always_cached")
