@@ -61,6 +61,16 @@ class _Hit:
         )
 
     @property
+    def group(self) -> tuple[tuple[str, ...], tuple[str, int]]:
+        """Hits that are one finding: of one op at one place, or, for an issue that depends on
+        values which no configuration shows, of the whole model."""
+        match = self.case.issue
+        if match is None or not match.issue.unseen:
+            return self.signature, self.place
+        target = self.case.target
+        return (self.rule.id, target.framework, _machine(target), match.issue.id), ("", 0)
+
+    @property
     def module(self) -> str:
         """Module path with `*` for the numbers in it: what repeated layers have in common."""
         return _INDEX.sub("*", self.location.module) if self.location else ""
@@ -75,11 +85,12 @@ def op_findings(
 ) -> tuple[Finding, ...]:
     """Findings about the ops of one model on one target, in order of first execution.
 
-    Several modules and shapes at one source line are one finding with the sum of their calls.
+    Several modules and shapes at one source line are one finding with the sum of their calls; what
+    depends on values is said once, at the first place.
     """
     groups: dict[tuple[tuple[str, ...], tuple[str, int]], list[_Hit]] = {}
     for hit in _hits(graph, target, verdicts, knowledge):
-        groups.setdefault((hit.signature, hit.place), []).append(hit)
+        groups.setdefault(hit.group, []).append(hit)
     occurrence: Counter[tuple[str, ...]] = Counter()
     found = []
     for (signature, _), hits in groups.items():

@@ -9,7 +9,7 @@ from opdb.issues.records import Issue
 from scanner.judge.findings import op_findings
 from scanner.judge.verdicts import judge
 from scanner.records import Finding, OpGraph, Target, Verdict
-from tests.samples import KERNEL, MISSING, TORCH_29, Facts, call, graph
+from tests.samples import KERNEL, MISSING, TORCH_29, Facts, at, call, graph
 
 
 def issue(**fields: Any) -> Issue:
@@ -79,6 +79,20 @@ def test_what_depends_on_the_unseen_is_a_note_that_says_on_what() -> None:
     verdict, (finding,) = judged(Match(issue(unseen="an element is NaN"), "maybe"))
     assert (verdict.status, finding.severity) == ("native", "note")
     assert "in torch 2.9.1 where an element is NaN: odd" in finding.message
+
+
+def test_what_depends_on_the_unseen_is_said_once_for_a_model() -> None:
+    calls = [call(op, locations=(at(line),)) for op, line in (("aten::mm", 3), ("aten::bmm", 7))]
+    one: OpGraph = graph(*calls)
+    matches = (Match(issue(unseen="an element is NaN"), "maybe"),)
+    sure = (Match(issue(id="mm-sure"), "yes"),)
+    ops = {"aten::mm": KERNEL, "aten::bmm": KERNEL}
+    for known, expected in (
+        (Facts(ops, dict.fromkeys(ops, matches)), [("aten::mm", 3)]),
+        (Facts(ops, dict.fromkeys(ops, sure)), [("aten::mm", 3), ("aten::bmm", 7)]),
+    ):
+        found = op_findings(one, TORCH_29, judge(one, TORCH_29, known), known)
+        assert [(each.op, each.location and each.location.line) for each in found] == expected
 
 
 def test_an_unverified_range_warns() -> None:

@@ -38,7 +38,6 @@ REPORTS = (
     Report("conv-bwd-crash-113398", "2.1.0", "2.1.2"),
     Report("copy-2e32-182052", "2.11.0", "2.12.0"),
     Report("copy-83015", "1.12.1", "1.13.0"),
-    Report("cumsum-integral", "1.13.1", "2.0.0", "13.0", "13.7"),
     Report("gathernd-94765", "2.0.0", "2.5.0", "13", "15.5"),
     Report("gptsovits-342", "2.1.0", "2.2.0"),
     Report("gumbel-159103", "2.7.0", "2.9.0"),
