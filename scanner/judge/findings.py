@@ -25,7 +25,8 @@ from scanner.judge.rules import (
 )
 from scanner.judge.rules.equivalents import equivalent_for
 from scanner.judge.rules.executed import is_costly
-from scanner.judge.verdicts import makes_wide, variable_serves
+from scanner.judge.verdicts import variable_serves
+from scanner.judge.wide import Wide
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
 if TYPE_CHECKING:
@@ -123,15 +124,16 @@ def _hits(
     graph: OpGraph, target: Target, verdicts: Sequence[Verdict], knowledge: Knowledge
 ) -> Iterator[_Hit]:
     counts = _calls_by_location(graph)
-    widened = any(makes_wide(call) for call in graph.ops)
+    wide = Wide.of(graph)
     for index, (call, verdict) in enumerate(zip(graph.ops, verdicts, strict=True)):
         matches = issues_of(call, target, knowledge)
         runs = verdict.status in {"native", "composite"}
         seen = seen_of(call, target, knowledge) if runs else None
-        costly = runs and is_costly(call.op, seen)
+        costly = runs and is_costly(call, seen)
         if (runs or verdict.status == "skipped") and not matches and not costly:
             continue
         for number, location in enumerate(call.locations or (None,)):
+            sources = wide.sources(index, number if location else -1)
             case = OpCase(
                 call=call,
                 code=location.code if location else "",
@@ -141,7 +143,8 @@ def _hits(
                     call, target.version, knowledge, graph.framework_version
                 ),
                 rewrite=equivalent_for(call.op, target.version, knowledge),
-                inherits_wide=widened and not makes_wide(call),
+                inherits_wide=wide.inherits(call, location, sources),
+                wide_sources=sources,
                 seen=seen,
             )
             calls = counts[index, number if location else -1]
@@ -177,19 +180,29 @@ def _calls_by_location(graph: OpGraph) -> Counter[tuple[int, int]]:
 
 def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
     first = hits[0]
+    calls = sum(hit.calls for hit in hits)
     return Finding(
         rule=first.rule.id,
         severity=first.advice.severity or first.rule.severity,
         target=first.case.target.id,
         op=first.case.call.op,
-        message=first.advice.message,
+        message=first.advice.message + _per_step(first.advice, calls),
         remedy=first.advice.remedy,
         location=first.location,
         fixed_in=first.advice.fixed_in or first.case.verdict.fixed_in,
         links=first.case.verdict.links if first.advice.links is None else first.advice.links,
         fingerprint=fingerprint(identity),
-        calls=sum(hit.calls for hit in hits),
+        calls=calls,
     )
+
+
+def _per_step(advice: Advice, calls: int) -> str:
+    """`, 12 times a step`, of what waits in every call."""
+    if advice.waits is None or calls < 2:
+        return ""
+    least, most = (waits * calls for waits in advice.waits)
+    times = f"{least} to {most}" if most > least else f"{least}"
+    return f", {times} times a step"
 
 
 def fingerprint(identity: tuple[str, ...]) -> str:

@@ -110,3 +110,13 @@ def test_an_op_without_a_kernel_keeps_its_verdict() -> None:
 def test_simulated_conditions_say_so() -> None:
     verdict, _ = judged(Match(issue(effect="unsupported", evidence="simulated"), "yes"))
     assert (verdict.status, verdict.evidence) == ("unsupported", "simulated")
+
+
+@pytest.mark.parametrize(
+    ("helps", "said"),
+    [(False, "_FALLBACK=1 does not help."), (True, "_FALLBACK=1 avoids this.")],
+)
+def test_a_refusal_says_whether_the_variable_helps(helps: bool, said: str) -> None:
+    refused = issue(effect="unsupported", fallback_helps=helps)
+    _, (finding,) = judged(Match(refused, "yes"))
+    assert finding.remedy.endswith(said)
