@@ -4,10 +4,12 @@
 
 Every prepared release (`opscan sim prepare torch==V`) runs the first of an entry's `hits` and of
 its `misses`, under every macOS of `SYSTEMS` that it takes. A line is an entry and a system, with
-what became of the first hit in each release. `!` marks what contradicts the entry's ranges, `~` a
-release in which the first of the misses goes wrong too. Entries whose ranges are verified are left
-out without `--all`, and those that depend on values (`unseen`) always: `tests/sim/known_bugs.py`
-gives these their values.
+what became of the first hit in each release: `layout` where only strides differ. `!` marks what
+contradicts opscan's verdict, whichever entry or fact made it, and `~` a release in which the first
+of the misses contradicts it. Entries whose ranges are verified are left out
+without `--all`, and those that depend on values (`unseen`) always: `tests/sim/known_bugs.py` gives
+these their values. So are configurations whose tensors, results included, are too large for the
+emulator.
 
 FILE keeps what was seen, a line of JSON each; a later run with the same file goes on from there.
 """
@@ -17,22 +19,28 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import torch
 from packaging.version import Version
+from torch.utils._pytree import tree_leaves
 
+from opdb import query
 from opdb.issues.book import default
 from opdb.issues.calls import read_call
-from opdb.issues.ranges import reach
 from opdb.issues.records import Issue
 from scanner.backends.sim_spec import sim_spec
+from scanner.judge.known import decide, issues_of
 from scanner.probe.limits import Launch, Limits
 from scanner.probe.plan import config_key
+from scanner.probe.rebuild import Unbuildable, bind, dtype_of
+from scanner.probe.schema import schema_of
 from scanner.probe.supervisor import DeviceError, probe
-from scanner.records import OpCall, Target
+from scanner.records import OpCall, Target, TensorSpec
 from scanner.sim.prepare.release import survey
 
 SYSTEMS = ("13.5", "14.5", "15.5")
@@ -40,6 +48,7 @@ SYSTEMS = ("13.5", "14.5", "15.5")
 LARGEST = 1 << 22
 """Elements of all tensors of a configuration together; the emulator would take too long."""
 RUNS = {"native", "composite"}
+AGREES = {*RUNS, "layout", "unknown"}
 
 
 class Seen(NamedTuple):
@@ -98,15 +107,30 @@ def _cases(*, every: bool) -> Iterator[Case]:
 
 
 def _elements(call: OpCall) -> int:
-    sizes = (_product(spec.shape) for spec in (*call.inputs, *call.outputs))
-    return sum(sizes)
+    """Of the operands and of the results, which a configuration need not spell out."""
+    return sum(_reach(spec) for spec in call.inputs) + _results(call)
 
 
-def _product(shape: Sequence[int]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+def _reach(spec: TensorSpec) -> int:
+    """Elements up to the last one of a tensor, gaps between strides included."""
+    steps = zip(spec.shape, spec.stride, strict=True)
+    return 1 + sum((size - 1) * step for size, step in steps) if prod(spec.shape) else 0
+
+
+def _results(call: OpCall) -> int:
+    """As the op itself makes them on the meta device, or as the configuration says."""
+    try:
+        schema = schema_of(call.op)
+        tensors = [_on_meta(spec) for spec in call.inputs]
+        bound = bind(schema, call, tensors, "meta")
+        made = tree_leaves(schema.func(*bound.args, **bound.kwargs))
+    except (RuntimeError, LookupError, Unbuildable):  # no kernel for meta tensors, or refused
+        return sum(prod(spec.shape) for spec in call.outputs)
+    return sum(item.numel() for item in made if isinstance(item, torch.Tensor))
+
+
+def _on_meta(spec: TensorSpec) -> torch.Tensor:
+    return torch.empty_strided(spec.shape, spec.stride, dtype=dtype_of(spec.dtype), device="meta")
 
 
 def _releases(text: str) -> list[str]:
@@ -164,16 +188,32 @@ def _table(cases: list[Case], known: list[Seen]) -> Iterator[str]:
 
 
 def _cell(case: Case, release: str, macos: str, index: dict[tuple[str, str, str], Seen]) -> str:
-    """The release, its status, and marks."""
+    """The release, what was seen, and marks."""
     seen = index.get((config_key(case.hit), release, macos))
     if seen is None:
         return ""
     target = Target(framework="torch", version=release, macos=macos)
-    claimed = reach(case.issue, target) == "yes"
-    mark = "" if seen.status == "unknown" or (seen.status not in RUNS) == claimed else "!"
+    mark = "!" if _contradicts(case.hit, seen, target) else ""
     miss = index.get((config_key(case.miss), release, macos)) if case.miss else None
-    spared = "~" if miss is not None and miss.status not in {*RUNS, "unknown"} else ""
-    return f"{release}={seen.status}{mark}{spared}"
+    spared = "~" if miss and case.miss and _contradicts(case.miss, miss, target) else ""
+    return f"{release}={_shown(seen)}{mark}{spared}"
+
+
+def _contradicts(call: OpCall, seen: Seen, target: Target) -> bool:
+    """Whether opscan says it runs and it does not, or the reverse."""
+    if seen.status == "unknown":
+        return False
+    fact = query.lookup(call.op, target.version)
+    issue = decide(issues_of(call, target, query))
+    refused = fact.status not in RUNS or issue is not None
+    return (_shown(seen) not in AGREES) != refused
+
+
+def _shown(seen: Seen) -> str:
+    """The status; a result whose strides alone differ has the right values."""
+    parts = seen.reason.split("; ")
+    only = all(part.startswith("stride (") for part in parts)
+    return "layout" if seen.status == "wrong" and only else seen.status
 
 
 if __name__ == "__main__":

@@ -157,6 +157,10 @@ class Value(_Record, frozen=True, kw_only=True, array_like=True):
     nbytes: int
     role: str
     """`parameter`, `buffer`, `input`, `constant`, `optimizer` or `activation`."""
+    name: str = ""
+    """`layers.0.weight` of a parameter or buffer; empty of what has no name."""
+    dtype: str = ""
+    """Of the tensor that it was first seen as: `float32`."""
 
 
 class Unseen(_Record, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ import torch
 
 from scanner.backends.interface import DeviceFacts, Inconclusive, Unusable
 from scanner.backends.sim_calls import named, raised_error
+from scanner.backends.sim_host_tensors import HostTensors
 from scanner.backends.sim_spec import DEFAULT_CHIP, DEFAULT_MACOS, NAME, sim_target
 from scanner.backends.sim_tensor import SimulatedTensor, dressed
 from scanner.errors import OpscanError
@@ -161,7 +162,11 @@ class Simulator:
 
         try:
             given = named(op, self.session.schema(op), args, kwargs)
-            call = self.session.call(op, (), {name: _bare(value) for name, value in given.items()})
+            kept = HostTensors(self.session)
+            bare = {name: _bare(value, kept) for name, value in given.items()}
+            call = self.session.call(op, (), bare)
+            if call.outcome not in {"raises", "unknown"}:
+                kept.write_back()
         except (ArgumentError, Fault) as error:
             raise Inconclusive(str(error)) from error
         self.seen.append((op, call))
@@ -229,15 +234,15 @@ class Simulator:
         )
 
 
-def _bare(value: Any) -> Any:
+def _bare(value: Any, kept: HostTensors) -> Any:
     """What a session takes for an argument."""
     if isinstance(value, list | tuple):
-        return [_bare(item) for item in value]
+        return [_bare(item, kept) for item in value]
     if isinstance(value, SimulatedTensor):
         return value.held
     if isinstance(value, torch.Tensor):
         _require_dense(value)
-        return from_torch(value, device="cpu")
+        return kept.take(value)
     return value
 
 

@@ -12,7 +12,15 @@ from torch import Tensor
 from scanner.c10 import name_of
 from scanner.records import TensorSpec
 
-__all__ = ["attribute", "dtype_name", "op_name", "schema_arguments", "tensor_spec", "tensors_in"]
+__all__ = [
+    "attribute",
+    "dtype_name",
+    "op_name",
+    "schema_arguments",
+    "tensor_key",
+    "tensor_spec",
+    "tensors_in",
+]
 
 
 def op_name(func: Any) -> str:
@@ -70,6 +78,13 @@ def tensor_spec(name: str, tensor: Tensor, *, host: bool, alias: int | None) -> 
         device="cpu" if host else "target",
         alias=alias,
     )
+
+
+def tensor_key(tensor: Tensor, host: bool) -> tuple[Any, ...]:
+    """Hashable, and equal for tensors that `tensor_spec` describes alike but for name and alias."""
+    if tensor.layout != torch.strided:
+        return tensor.dtype, tensor.shape, tensor.layout, host
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), host
 
 
 def attribute(value: Any, device: str = "mps") -> Any:

@@ -27,7 +27,7 @@ def patches() -> Iterator[contextlib.AbstractContextManager[Any]]:
         (torch.backends.mps, {"is_available": True, "is_built": True}),
         (torch.cuda, {"is_available": False, "device_count": 0}),
         (torch.mps, _MPS_ANSWERS),
-        (torch, {"set_default_device": None, "get_default_device": TARGET}),
+        (torch, {"get_default_device": TARGET}),
         (getattr(torch, "accelerator", None), _ACCELERATOR_ANSWERS),
     ):
         for name, value in answers.items():

@@ -30,8 +30,10 @@ class Placement:
         """
         self.stepping = False
         """Whether the step has begun: what is then created on the host is small and has values."""
-        self.creating: Place = "target"
-        """Where the call in progress puts new storages."""
+        self.creating: Place | None = None
+        """Where the call in progress puts new storages; None when that follows from its inputs."""
+        self.chosen = False
+        """Whether the user chose the default device: then a tensor that names none is there."""
 
     def is_host(self, tensor: Tensor) -> bool:
         """Whether the tensor's storage is on the host."""

@@ -23,6 +23,9 @@ __all__ = ["Recorder"]
 _BOOKKEEPING = frozenset({"prim", "profiler"})
 """Namespaces whose ops do no work on a device."""
 
+_FRESH = torch.ops.aten.lift_fresh.default
+"""What `torch.tensor()` ends in: its argument is the new tensor, wherever that is made."""
+
 Locate = Callable[[Phase], "Location | None"]
 
 
@@ -88,10 +91,10 @@ class Recorder(TorchDispatchMode):
         self._forward: dict[int, Location | None] = {}
         """Sequence number of an autograd node → place of the op that made it."""
 
-    def name(self, tensors: Iterable[Tensor], role: str) -> None:
+    def name(self, tensors: Iterable[tuple[str, Tensor]], role: str) -> None:
         """Tells what storages that exist before the step are: parameters, buffers, inputs."""
-        for tensor in tensors:
-            self._values.index(tensor, role)
+        for name, tensor in tensors:
+            self._values.index(tensor, role, name)
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -103,6 +106,8 @@ class Recorder(TorchDispatchMode):
         with torch._C.DisableTorchFunction():
             if self._runs_on_host():
                 return func(*args, **kwargs)
+            if func is _FRESH and self._placement.creating == "host":
+                self._placement.mark_host(args[0])
             phase, place = self._context()
             tensors, key = self._signature(func, args, kwargs, phase)
             reads = tuple(self._values.index(tensor, "constant") for tensor in tensors)
@@ -169,7 +174,7 @@ class Recorder(TorchDispatchMode):
     def _sign(self, value: Any, tensors: list[Tensor], key: list[Any]) -> None:
         if isinstance(value, Tensor):
             tensors.append(value)
-            key.append(_tensor_key(value, self._placement.is_host(value)))
+            key.append(describe.tensor_key(value, self._placement.is_host(value)))
         elif isinstance(value, list | tuple):
             key.append(len(value))
             for item in value:
@@ -207,10 +212,10 @@ class Recorder(TorchDispatchMode):
         return tuple(specs)
 
     def _place_results(self, func: Any, tensors: list[Tensor], result: Any) -> None:
-        """What is computed from host tensors only stays on the host."""
-        is_host = self._placement.is_host
+        """What is computed from host tensors only stays there, unless the call moves it."""
+        is_host, place = self._placement.is_host, self._placement.creating
         from_host = bool(tensors) and all(is_host(tensor) for tensor in tensors)
-        if from_host or self._placement.creating == "host":
+        if place == "host" or (place is None and from_host):
             for _, tensor in _results(result):
                 self._placement.mark_host(tensor)
         elif func is torch.ops.aten._pack_padded_sequence.default:
@@ -275,12 +280,6 @@ class Recorder(TorchDispatchMode):
     def values(self) -> tuple[Value, ...]:
         """Every storage seen."""
         return tuple(self._values.records())
-
-
-def _tensor_key(tensor: Tensor, host: bool) -> tuple[Any, ...]:
-    if tensor.layout != torch.strided:
-        return tensor.dtype, tensor.shape, tensor.layout, host
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.storage_offset(), host
 
 
 def _aliases(reads: tuple[int, ...]) -> tuple[int, ...] | None:

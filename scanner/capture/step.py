@@ -118,9 +118,10 @@ def _locator(
 def _name_values(recorder: Recorder, subject: Subject) -> None:
     model = subject.model
     if isinstance(model, nn.Module):
-        recorder.name(model.parameters(), "parameter")
-        recorder.name(model.buffers(), "buffer")
-    recorder.name(_tensors((subject.args, subject.kwargs)), "input")
+        recorder.name(model.named_parameters(), "parameter")
+        recorder.name(model.named_buffers(), "buffer")
+    inputs = _tensors((subject.args, subject.kwargs))
+    recorder.name(((str(index), tensor) for index, tensor in enumerate(inputs)), "input")
 
 
 def _tensors(tree: Any) -> list[Tensor]:

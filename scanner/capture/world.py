@@ -20,7 +20,9 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
+from torch.utils._python_dispatch import _disable_current_modes
 
+from scanner.capture.fake_device import answering
 from scanner.capture.imitation import TARGET, cpu_kernels_as_on_mps, overwrite, patches
 from scanner.capture.placement import Place, Placement
 
@@ -32,6 +34,9 @@ _HOST = torch.device("cpu")
 _TRUNCATED = "_no_grad_trunc_normal_"
 _COPYING = frozenset({torch.as_tensor, torch.asarray, torch.tensor})
 """Constructors that copy a tensor they are given, which a meta tensor cannot be to the host."""
+_WRAPPING = ("from_numpy", "frombuffer")
+"""Functions that give tensors of the host's memory, and that no function mode sees."""
+_WIDE = frozenset({torch.float64, torch.complex128})
 _ABSENT = frozenset({"cuda", "xpu", "hip", "mtia", "hpu"})
 
 
@@ -52,7 +57,14 @@ def world(rung: Rung) -> Iterator[Placement]:
         if rung == "fake":
             stack.enter_context(mock.patch.object(torch.utils, "swap_tensors", overwrite))
             stack.enter_context(_fake_mode())
-        stack.enter_context(_TargetDevice(base, placement))
+        target = _TargetDevice(base, placement)
+        for name in _WRAPPING:
+            made = target.from_memory(getattr(torch, name))
+            stack.enter_context(mock.patch.object(torch, name, made))
+        stack.enter_context(mock.patch.object(torch, "set_default_device", target.set_default))
+        if rung == "fake":
+            stack.enter_context(answering(target.device_of))
+        stack.enter_context(target)
         yield placement
 
 
@@ -75,7 +87,7 @@ class _TargetDevice(TorchFunctionMode):
         self._placement = placement
         self._constructors = _device_constructors()
         self._special: dict[Any, Callable[..., Any]] = {
-            _getter("device"): self._device_of,
+            _getter("device"): self.device_of,
             _getter("is_mps"): lambda t: not self._placement.is_host(t),
             _getter("is_cpu"): self._placement.is_host,
             _getter("is_meta"): lambda _t: False,
@@ -101,13 +113,42 @@ class _TargetDevice(TorchFunctionMode):
         if func in self._constructors:
             if _in_optimizer(sys._getframe(1)):
                 return self._create(func, args, kwargs, _HOST, keep=True)
-            return self._create(func, args, kwargs, self._default())
+            return self._create(func, args, kwargs, self._default(func, args, kwargs))
         return func(*args, **kwargs)
 
-    def _default(self) -> torch.device:
-        return TARGET if self._placement.default == "target" else _HOST
+    def _default(self, func: Any, args: Any, kwargs: Any) -> torch.device:
+        """Where a tensor is taken to be that names no device.
 
-    def _device_of(self, tensor: Tensor) -> torch.device:
+        Eager torch makes it on the CPU. A step that was written for the CPU means the device of
+        its neighbours, though, and is captured as if it said so; save for dtypes that only the CPU
+        has, which must become narrower before they move.
+        """
+        placement = self._placement
+        if placement.default == "host":
+            return _HOST
+        if placement.stepping and not placement.chosen and _is_wide(func, args, kwargs):
+            return _HOST
+        return TARGET
+
+    def set_default(self, device: Any) -> None:
+        """`torch.set_default_device`."""
+        self._placement.chosen = device is not None and _parsed(device).type != "cpu"
+
+    def from_memory(self, make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """A function that wraps the host's memory: what it gives in a step is on the host."""
+
+        def made(*args: Any, **kwargs: Any) -> Tensor:
+            if not self._placement.stepping:
+                return make(*args, **kwargs)
+            with self._creating("host"):
+                result = make(*args, **kwargs)
+            self._placement.mark_host(result)
+            return result
+
+        return made
+
+    def device_of(self, tensor: Tensor) -> torch.device:
+        """Where the user's code finds a tensor."""
         return _HOST if self._placement.is_host(tensor) else TARGET
 
     def _create(
@@ -128,7 +169,7 @@ class _TargetDevice(TorchFunctionMode):
         return result
 
     def _to(self, tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        device, dtype, copy, keep = _parse_to(args, kwargs)
+        device, dtype, copy, keep = _parse_to(args, kwargs, self.device_of)
         place: Place | None = None
         if device is not None:
             _refuse_absent(device)
@@ -142,7 +183,9 @@ class _TargetDevice(TorchFunctionMode):
             return tensor
         kwargs["dtype"] = kwargs.get("dtype") or tensor.dtype
         with self._creating(place):
-            result = tensor.to(copy=True, **kwargs)
+            if place == "target":
+                kwargs["device"] = self._base
+            result: Tensor = tensor.to(copy=True, **kwargs)
         if place == "host":
             self._placement.mark_host(result)
         return result
@@ -157,6 +200,17 @@ class _TargetDevice(TorchFunctionMode):
             yield
         finally:
             self._placement.creating = before
+
+
+def _is_wide(func: Any, args: Any, kwargs: Any) -> bool:
+    """Whether a constructor makes float64 or complex128."""
+    if kwargs.get("dtype") is not None:
+        return kwargs["dtype"] in _WIDE
+    if func in _COPYING and args:
+        with _disable_current_modes(), torch._C.DisableTorchFunction():
+            data = args[0]
+            return (data if isinstance(data, Tensor) else torch.as_tensor(data)).dtype in _WIDE
+    return torch.get_default_dtype() in _WIDE
 
 
 def _getter(name: str) -> Any:
@@ -176,7 +230,7 @@ def _parsed(device: Any) -> torch.device:
 
 
 def _parse_to(
-    args: tuple[Any, ...], kwargs: dict[str, Any]
+    args: tuple[Any, ...], kwargs: dict[str, Any], device_of: Callable[[Tensor], torch.device]
 ) -> tuple[torch.device | None, torch.dtype | None, bool, dict[str, Any]]:
     """Device, dtype, copy and the remaining keywords of any of `Tensor.to`'s three signatures."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
@@ -185,11 +239,11 @@ def _parse_to(
         if isinstance(arg, torch.dtype):
             dtype = arg
         elif isinstance(arg, Tensor):
-            device, dtype = arg.device, arg.dtype
+            device, dtype = device_of(arg), arg.dtype
         elif isinstance(arg, str | int | torch.device) and not isinstance(arg, bool):
             device = arg
     if isinstance(kwargs.get("other"), Tensor):
-        device, dtype = kwargs["other"].device, kwargs["other"].dtype
+        device, dtype = device_of(kwargs["other"]), kwargs["other"].dtype
     copy = kwargs.get("copy", flags[1] if len(flags) > 1 else False)
     keep = {"memory_format": kwargs["memory_format"]} if kwargs.get("memory_format") else {}
     return None if device is None else _parsed(device), dtype, bool(copy), keep

@@ -25,7 +25,8 @@ from scanner.judge.rules import (
 )
 from scanner.judge.rules.equivalents import equivalent_for
 from scanner.judge.rules.executed import is_costly
-from scanner.judge.verdicts import makes_wide, variable_serves
+from scanner.judge.verdicts import variable_serves
+from scanner.judge.wide import Wide
 from scanner.records import Finding, Location, OpGraph, Target, Verdict
 
 if TYPE_CHECKING:
@@ -61,6 +62,16 @@ class _Hit:
         )
 
     @property
+    def group(self) -> tuple[tuple[str, ...], tuple[str, int]]:
+        """Hits that are one finding: of one op at one place, or, for an issue that depends on
+        values which no configuration shows, of the whole model."""
+        match = self.case.issue
+        if match is None or not match.issue.unseen:
+            return self.signature, self.place
+        target = self.case.target
+        return (self.rule.id, target.framework, _machine(target), match.issue.id), ("", 0)
+
+    @property
     def module(self) -> str:
         """Module path with `*` for the numbers in it: what repeated layers have in common."""
         return _INDEX.sub("*", self.location.module) if self.location else ""
@@ -75,11 +86,12 @@ def op_findings(
 ) -> tuple[Finding, ...]:
     """Findings about the ops of one model on one target, in order of first execution.
 
-    Several modules and shapes at one source line are one finding with the sum of their calls.
+    Several modules and shapes at one source line are one finding with the sum of their calls; what
+    depends on values is said once, at the first place.
     """
     groups: dict[tuple[tuple[str, ...], tuple[str, int]], list[_Hit]] = {}
     for hit in _hits(graph, target, verdicts, knowledge):
-        groups.setdefault((hit.signature, hit.place), []).append(hit)
+        groups.setdefault(hit.group, []).append(hit)
     occurrence: Counter[tuple[str, ...]] = Counter()
     found = []
     for (signature, _), hits in groups.items():
@@ -112,15 +124,16 @@ def _hits(
     graph: OpGraph, target: Target, verdicts: Sequence[Verdict], knowledge: Knowledge
 ) -> Iterator[_Hit]:
     counts = _calls_by_location(graph)
-    widened = any(makes_wide(call) for call in graph.ops)
+    wide = Wide.of(graph)
     for index, (call, verdict) in enumerate(zip(graph.ops, verdicts, strict=True)):
         matches = issues_of(call, target, knowledge)
         runs = verdict.status in {"native", "composite"}
         seen = seen_of(call, target, knowledge) if runs else None
-        costly = runs and is_costly(call.op, seen)
+        costly = runs and is_costly(call, seen)
         if (runs or verdict.status == "skipped") and not matches and not costly:
             continue
         for number, location in enumerate(call.locations or (None,)):
+            sources = wide.sources(index, number if location else -1)
             case = OpCase(
                 call=call,
                 code=location.code if location else "",
@@ -130,7 +143,8 @@ def _hits(
                     call, target.version, knowledge, graph.framework_version
                 ),
                 rewrite=equivalent_for(call.op, target.version, knowledge),
-                inherits_wide=widened and not makes_wide(call),
+                inherits_wide=wide.inherits(call, location, sources),
+                wide_sources=sources,
                 seen=seen,
             )
             calls = counts[index, number if location else -1]
@@ -166,25 +180,35 @@ def _calls_by_location(graph: OpGraph) -> Counter[tuple[int, int]]:
 
 def _finding(hits: list[_Hit], identity: tuple[str, ...]) -> Finding:
     first = hits[0]
+    calls = sum(hit.calls for hit in hits)
     return Finding(
         rule=first.rule.id,
         severity=first.advice.severity or first.rule.severity,
         target=first.case.target.id,
         op=first.case.call.op,
-        message=first.advice.message,
+        message=first.advice.message + _per_step(first.advice, calls),
         remedy=first.advice.remedy,
         location=first.location,
         fixed_in=first.advice.fixed_in or first.case.verdict.fixed_in,
         links=first.case.verdict.links if first.advice.links is None else first.advice.links,
         fingerprint=fingerprint(identity),
-        calls=sum(hit.calls for hit in hits),
+        calls=calls,
         dtypes=tuple(dict.fromkeys(spec.dtype for spec in first.case.call.inputs)),
     )
 
 
+def _per_step(advice: Advice, calls: int) -> str:
+    """`, 12 times a step`, of what waits in every call."""
+    if advice.waits is None or calls < 2:
+        return ""
+    least, most = (waits * calls for waits in advice.waits)
+    times = f"{least} to {most}" if most > least else f"{least}"
+    return f", {times} times a step"
+
+
 def _base_name(name: str) -> str:
     """A file named by its full path is the same on another machine."""
-    return name.replace("\\", "/").rpartition("/")[2]
+    return name.replace("\", "/").rpartition("/")[2]
 
 
 def fingerprint(identity: tuple[str, ...]) -> str:

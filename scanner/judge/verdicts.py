@@ -20,6 +20,8 @@ from scanner.records import OpCall, OpGraph, Target, TensorSpec, Verdict
 __all__ = [
     "FALLBACK_VARIABLE",
     "FLOAT64_MESSAGE",
+    "FRESH",
+    "WIDE",
     "judge",
     "makes_wide",
     "on_target",
@@ -30,7 +32,9 @@ __all__ = [
 FLOAT64_MESSAGE = "MPS framework doesn't support float64"
 """Part of the TypeError's text, in the library of every release; a test looks for it."""
 
-_WIDE = frozenset({"float64", "complex128"})
+WIDE = frozenset({"float64", "complex128"})
+FRESH = "aten::lift_fresh"
+"""What `torch.tensor()` ends in: its argument is the tensor that is being made."""
 _SPARSE_KEYS = {
     "sparse_coo": "SparseMPS",
     "sparse_csr": "SparseCsrMPS",
@@ -54,13 +58,13 @@ def on_target(call: OpCall) -> list[TensorSpec]:
 
 def wide_dtypes(call: OpCall) -> list[str]:
     """dtypes among the call's tensors on the device that MPS cannot hold, each once."""
-    return list(dict.fromkeys(spec.dtype for spec in on_target(call) if spec.dtype in _WIDE))
+    return list(dict.fromkeys(spec.dtype for spec in on_target(call) if spec.dtype in WIDE))
 
 
 def makes_wide(call: OpCall) -> bool:
     """Whether the call brings such a dtype in: it has some on the device but was given none."""
-    given = any(spec.dtype in _WIDE and spec.device != "cpu" for spec in call.inputs)
-    return bool(wide_dtypes(call)) and not given
+    given = any(spec.dtype in WIDE and spec.device != "cpu" for spec in call.inputs)
+    return bool(wide_dtypes(call)) and (call.op == FRESH or not given)
 
 
 def variable_serves(call: OpCall, release: str, knowledge: Knowledge, captured: str) -> bool:

@@ -80,6 +80,15 @@ def test_aliases_and_in_place_results_stay_the_same_tensor() -> None:
     assert base.eq(0).all()
 
 
+def test_what_an_op_writes_to_tensors_of_the_host_comes_back() -> None:
+    device = fake_simulator(FakeSession())
+    base = torch.arange(8.0)
+    device.call("aten::copy_", (base[1::2], device.upload(torch.full((4,), 9.0)), False), {})
+    assert base.tolist() == [0.0, 9.0, 2.0, 9.0, 4.0, 9.0, 6.0, 9.0]
+    device.call("aten::copy_", (base[:2], base[2:4], False), {})
+    assert base[:4].tolist() == [2.0, 9.0, 2.0, 9.0]
+
+
 def test_a_shape_changed_in_place_is_seen() -> None:
     device = fake_simulator(FakeSession())
     tensor = device.upload(torch.arange(4.0))

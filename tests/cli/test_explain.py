@@ -21,7 +21,7 @@ def test_a_rule_is_explained_with_the_text_of_its_page(invoke: Invoke, rule: str
 def test_a_known_issue_is_explained(invoke: Invoke) -> None:
     out = invoke("explain", "addcmul-strided").out
     assert out.startswith("addcmul-strided: ")
-    assert "torch >=1.12,<2.4 (inferred from the date of the fix)" in out
+    assert "torch >=1.12,<2.4 (the release's code was read or executed on both sides)" in out
     assert "https://github.com/pytorch/pytorch/issues/118115" in out
 
 

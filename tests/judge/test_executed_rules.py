@@ -69,3 +69,18 @@ def test_work_on_the_cpu_inside_is_a_warning_that_names_it() -> None:
 def test_an_op_that_does_not_run_is_reported_as_that_alone() -> None:
     (finding,) = found("aten::unique_dim")
     assert finding.rule == "OPS101"
+
+
+def test_waits_are_told_of_a_step_too() -> None:
+    (finding,) = found("aten::nonzero", "float16", calls=3)
+    assert finding.message.endswith(
+        "1 to 4 times a call (simulated torch 2.9.1), 3 to 12 times a step"
+    )
+
+
+def test_a_number_in_a_tensor_of_the_cpu_is_not_waited_for() -> None:
+    for device, rules in (("target", ["OPS303"]), ("cpu", [])):
+        number = spec((), name="value", device=device)
+        made = graph(call("aten::nonzero", spec(), number))
+        verdicts = judge(made, TORCH_29, KNOWN)
+        assert [x.rule for x in op_findings(made, TORCH_29, verdicts, KNOWN)] == rules

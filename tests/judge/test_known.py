@@ -9,7 +9,7 @@ from opdb.issues.records import Issue
 from scanner.judge.findings import op_findings
 from scanner.judge.verdicts import judge
 from scanner.records import Finding, OpGraph, Target, Verdict
-from tests.samples import KERNEL, MISSING, TORCH_29, Facts, call, graph
+from tests.samples import KERNEL, MISSING, TORCH_29, Facts, at, call, graph
 
 
 def issue(**fields: Any) -> Issue:
@@ -81,6 +81,20 @@ def test_what_depends_on_the_unseen_is_a_note_that_says_on_what() -> None:
     assert "in torch 2.9.1 where an element is NaN: odd" in finding.message
 
 
+def test_what_depends_on_the_unseen_is_said_once_for_a_model() -> None:
+    calls = [call(op, locations=(at(line),)) for op, line in (("aten::mm", 3), ("aten::bmm", 7))]
+    one: OpGraph = graph(*calls)
+    matches = (Match(issue(unseen="an element is NaN"), "maybe"),)
+    sure = (Match(issue(id="mm-sure"), "yes"),)
+    ops = {"aten::mm": KERNEL, "aten::bmm": KERNEL}
+    for known, expected in (
+        (Facts(ops, dict.fromkeys(ops, matches)), [("aten::mm", 3)]),
+        (Facts(ops, dict.fromkeys(ops, sure)), [("aten::mm", 3), ("aten::bmm", 7)]),
+    ):
+        found = op_findings(one, TORCH_29, judge(one, TORCH_29, known), known)
+        assert [(each.op, each.location and each.location.line) for each in found] == expected
+
+
 def test_an_unverified_range_warns() -> None:
     _, findings = judged(Match(issue(confidence="unverified"), "yes"))
     assert [finding.severity for finding in findings] == ["warning"]
@@ -96,3 +110,13 @@ def test_an_op_without_a_kernel_keeps_its_verdict() -> None:
 def test_simulated_conditions_say_so() -> None:
     verdict, _ = judged(Match(issue(effect="unsupported", evidence="simulated"), "yes"))
     assert (verdict.status, verdict.evidence) == ("unsupported", "simulated")
+
+
+@pytest.mark.parametrize(
+    ("helps", "said"),
+    [(False, "_FALLBACK=1 does not help."), (True, "_FALLBACK=1 avoids this.")],
+)
+def test_a_refusal_says_whether_the_variable_helps(helps: bool, said: str) -> None:
+    refused = issue(effect="unsupported", fallback_helps=helps)
+    _, (finding,) = judged(Match(refused, "yes"))
+    assert finding.remedy.endswith(said)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from scanner.judge.rules.equivalents import Equivalent
-from scanner.records import Capture, OpCall, Severity, Target, Verdict
+from scanner.records import Capture, OpCall, Severity, Target, Value, Verdict
 from scanner.rule import Fixes, page_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Advice:
     fixed_in: str | None = None
     """Instead of the verdict's, where the rule is about something else."""
     links: tuple[str, ...] | None = None
+    waits: tuple[int, int] | None = None
+    """How often a call waits for the GPU, least and most: the finding says it of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,8 @@ class OpCase:
     """Another way to compute the same that the target supports."""
     inherits_wide: bool = False
     """Its float64 input was made by an op that is reported itself."""
+    wide_sources: tuple[Value, ...] = ()
+    """Parameters, buffers and inputs in float64 that it is the first to read."""
     issue: Match | None = None
     """The known issue that the case is about; None when it is about the verdict."""
     seen: Simulated | None = None

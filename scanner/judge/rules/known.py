@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from scanner.backends.mps_facts import FALLBACK_VARIABLE
 from scanner.judge.rules.interface import Advice, OpCase, define
 from scanner.records import Severity
 
@@ -26,9 +28,13 @@ def condition_unsupported(case: OpCase) -> Advice | None:
 
     Change the configuration so that the condition does not hold, upgrade when a later release
     takes it, or run this line on the CPU. `PYTORCH_ENABLE_MPS_FALLBACK=1` does not help with checks
-    inside a kernel: it serves ops without one.
+    inside a kernel: it serves ops without one. The finding says whether it does.
     """
-    return _advice(case, {"unsupported"}, "raises")
+    advice = _advice(case, {"unsupported"}, "raises")
+    if advice is None or case.issue is None:
+        return None
+    helps = "avoids this" if case.issue.issue.fallback_helps else "does not help"
+    return replace(advice, remedy=f"{advice.remedy} {FALLBACK_VARIABLE}=1 {helps}.")
 
 
 @define("OPS109", "fallback-inside", "warning", since="0.1.0")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scanner.judge.rules.interface import Advice, OpCase, define
 from scanner.judge.verdicts import FALLBACK_VARIABLE, wide_dtypes
+from scanner.records import Value
 
 __all__ = ["RULES"]
 
@@ -103,8 +104,11 @@ def float64(case: OpCase) -> Advice | None:
 
     The CPU fallback variable does not help: the tensor cannot exist on the device.
 
-    Only the ops that bring the wide dtype in are reported; what they feed is listed as
-    unsupported in the table without a finding of its own.
+    Only what brings the wide dtype in is reported: an op that makes such a tensor, or a parameter,
+    buffer or input, at the op that reads it first. What they feed is listed as unsupported in the
+    table without a finding of its own. Tensors that stay on the CPU are not reported, nor those
+    that a step makes without naming a device, which are on the CPU unless
+    `torch.set_default_device` says otherwise.
 
     ## Where float64 comes from
 
@@ -120,6 +124,8 @@ def float64(case: OpCase) -> Advice | None:
     dtypes = wide_dtypes(case.call)
     if case.verdict.status != "unsupported" or not dtypes or case.inherits_wide:
         return None
+    if case.wide_sources:
+        return _given_wide(case.wide_sources)
     return Advice(
         message=f"{case.subject} raises TypeError: {' and '.join(dtypes)} does not exist on MPS",
         remedy="Use float32 (complex64) here, or keep this part on the CPU and convert its result "
@@ -149,6 +155,17 @@ def unknown_op(case: OpCase) -> Advice | None:
         message=f"{case.subject} is not judged: {_why(case)}",
         remedy="Run it once on the device, or look for MPS in its library's documentation. "
         "--allow-incomplete accepts it as unjudged.",
+    )
+
+
+def _given_wide(sources: tuple[Value, ...]) -> Advice:
+    first, *others = dict.fromkeys(sources)
+    more = f" (and {len(others)} more that this line reads)" if others else ""
+    return Advice(
+        message=f"{first.role} {first.name} is {first.dtype}, which does not exist on MPS: moving "
+        f"it there raises TypeError{more}",
+        remedy="Make it float32 (complex64) where it is created, or with .float() before "
+        '.to("mps"). NumPy arrays are float64 by default.',
     )
 
 
