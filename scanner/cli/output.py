@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ def style_for(
     else:
         colored = terminal or (stream is not None and bool(environ.get("FORCE_COLOR")))
     columns = environ.get("COLUMNS", "")
-    if columns.isdigit() and int(columns) >= 40:
+    if re.fullmatch("[0-9]{2,4}", columns) and int(columns) >= 40:
         width = int(columns)
     else:
         width = _terminal_width() if terminal else _WIDTH

@@ -208,7 +208,7 @@ def _per_step(advice: Advice, calls: int) -> str:
 
 def _base_name(name: str) -> str:
     """A file named by its full path is the same on another machine."""
-    return name.replace("\", "/").rpartition("/")[2]
+    return name.replace("\\", "/").rpartition("/")[2]
 
 
 def fingerprint(identity: tuple[str, ...]) -> str:

@@ -39,12 +39,14 @@ def parse_target(text: str, resolve: Resolve) -> Target:
 
 
 def _framework(part: str, text: str) -> str:
-    match = re.fullmatch(r"([A-Za-z][\w-]*)\s*(?:={1,2}\s*(\S+))?", part)
+    match = re.fullmatch(r"([A-Za-z][\w-]*)\s*(?:={1,2}\s*([^\s=]\S*))?", part)
     name = match[1].lower() if match else ""
     if name in {"tensorflow", "tf", "tensorflow-metal"}:
         raise UsageError(
             "TensorFlow targets are not supported yet", remedy="Name a torch release: torch==2.9.1."
         )
+    if re.fullmatch(r"(py)?torch\s*=+", part.lower()):
+        raise UsageError(f"target {text!r} gives no version", remedy=f"Write {_EXAMPLE}.")
     if match is None or name not in {"torch", "pytorch"}:
         raise UsageError(
             f"target {text!r} does not begin with a framework",
@@ -69,7 +71,7 @@ def _setting(part: str, text: str) -> tuple[str, str]:
 
 
 def _macos(value: str) -> str:
-    if not re.fullmatch(r"\d+(\.\d+){0,2}", value):
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,3}){0,2}", value):
         raise UsageError(f"{value!r} is not a macOS version", remedy="Write macos=15.5.")
     parts = tuple(int(part) for part in value.split("."))
     if parts + (99,) * (2 - len(parts)) < _OLDEST_MACOS:
@@ -78,7 +80,7 @@ def _macos(value: str) -> str:
 
 
 def _chip(value: str) -> str:
-    match = re.fullmatch(r"(?:apple)?[ _-]*m(\d+)[ _-]*(pro|max|ultra)?", value.lower())
+    match = re.fullmatch(r"(?:apple)?[ _-]*m([0-9]{1,3})[ _-]*(pro|max|ultra)?", value.lower())
     if match is None:
         raise UsageError(
             f"{value!r} is not an Apple-silicon chip",
@@ -88,7 +90,7 @@ def _chip(value: str) -> str:
 
 
 def _ram(value: str) -> int:
-    match = re.fullmatch(r"(\d+)\s*(?:gi?b?)?", value.lower())
+    match = re.fullmatch(r"([0-9]{1,6})\s*(?:gi?b?)?", value.lower())
     if match is None or int(match[1]) == 0:
         raise UsageError(f"{value!r} is not a memory size in GiB", remedy="Write ram=16.")
     return int(match[1])

@@ -46,6 +46,11 @@ def parse(text: bytes, origin: str) -> Report:
             f"{origin} is not an opscan report: {error}",
             remedy="Write one with `opscan MODEL -f json -o FILE`.",
         ) from None
+    if schema.startswith("opscan.baseline/"):
+        raise DataError(
+            f"{origin} is a baseline, not a report",
+            remedy="Give it with --baseline, and name a report: `opscan MODEL -f json -o FILE`.",
+        )
     if schema != SCHEMA:
         raise DataError(
             f"{origin} has the schema {schema!r}; this opscan reads {SCHEMA!r}",

@@ -40,6 +40,11 @@ def parse_baseline(text: bytes, origin: str) -> tuple[Entry, ...]:
         schema = msgspec.json.decode(text, type=_Header).schema
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(f"{origin} is not a baseline: {error}", remedy=_REMEDY) from None
+    if schema.startswith("opscan.report/"):
+        raise DataError(
+            f"{origin} is a report, not a baseline",
+            remedy="`opscan baseline write` makes one of it; --diff-against compares with it.",
+        )
     if schema != SCHEMA:
         raise DataError(
             f"{origin} has the schema {schema!r}; this opscan reads {SCHEMA!r}",

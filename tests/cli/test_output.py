@@ -46,7 +46,8 @@ def test_color(stream: Stream | None, option: str, environ: dict[str, str], colo
 
 
 @pytest.mark.parametrize(
-    ("columns", "width"), [("80", 80), ("200", 200), ("", 100), ("wide", 100), ("3", 100)]
+    ("columns", "width"),
+    [("80", 80), ("200", 200), ("", 100), ("wide", 100), ("3", 100), ("²", 100)],
 )
 def test_width_of_a_pipe(columns: str, width: int) -> None:
     assert style_for(PIPE, "auto", 0, {"COLUMNS": columns}).width == width

@@ -144,6 +144,7 @@ def test_names_of_the_contract() -> None:
         (b'"\xff"', "not an opscan report"),
         (b'{"schema": "opscan.report/2"}', "has the schema 'opscan.report/2'"),
         (b'{"schema": "opscan.report/1"}', "damaged report"),
+        (b'{"schema": "opscan.baseline/1"}', "is a baseline, not a report"),
     ],
 )
 def test_bad_files_are_named_with_the_reason(text: bytes, message: str) -> None:

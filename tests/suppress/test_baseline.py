@@ -202,7 +202,7 @@ ENTRY = {"rule": "OPS101", "fingerprint": "a" * 64}
         (b"\xff", "is not a baseline"),
         (b"[]", "is not a baseline"),
         ({"schema": "opscan.baseline/2", "findings": []}, "opscan.baseline/2"),
-        ({"schema": "opscan.report/1"}, "opscan.report/1"),
+        ({"schema": "opscan.report/1"}, "is a report, not a baseline"),
         ({"schema": "opscan.baseline/1"}, "damaged"),
         ([ENTRY | {"count": 0}], "count"),
         ([ENTRY | {"count": 10**9}], "count"),

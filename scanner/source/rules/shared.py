@@ -145,7 +145,7 @@ def before(here: Here, release: tuple[int, int]) -> tuple[str, ...]:
 def _release(version: str) -> tuple[int, int]:
     major, _, rest = version.partition(".")
     minor = rest.partition(".")[0]
-    return (int(major) if major.isdigit() else 0, int(minor) if minor.isdigit() else 0)
+    return (int(major) if major.isdecimal() else 0, int(minor) if minor.isdecimal() else 0)
 
 
 def _end(here: Here, node: ast.AST) -> tuple[int, int]:

@@ -83,7 +83,7 @@ def _several(node: ast.expr) -> bool:
         case ast.Constant(value=int() as number):
             return number > 1
         case ast.Constant(value=str() as text):
-            return text.isdigit() and int(text) > 1
+            return text.isdecimal() and text.lstrip("0") not in {"", "1"}
         case ast.List(elts=elements):
             return len(elements) > 1
     return False
