@@ -40,6 +40,8 @@ def source_files(arguments: Iterable[str], cwd: str) -> list[SourceFile]:
     """
     found: dict[str, SourceFile] = {}
     for argument in arguments:
+        if not argument:  # an unset variable in a script must not mean everything
+            raise SourceError("an empty path", remedy="name a file, a directory or -")
         path = os.path.normpath(os.path.join(cwd, argument))  # noqa: PTH118 - hot, and lexical
         if argument == STDIN:
             found.setdefault(STDIN, SourceFile(STDIN, "<stdin>", True))

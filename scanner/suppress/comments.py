@@ -11,7 +11,7 @@ from scanner.records import LineIgnore, Report
 __all__ = ["files_of", "ignores_in", "line_ignores"]
 
 _MARK = "opscan:"
-_COMMENT = re.compile(r"#\s*opscan:\s*ignore\b(?:\s*\[(?P<rules>[^\]]*)\])?(?P<reason>.*)")
+_COMMENT = re.compile(r"#\s*opscan:\s*(?i:ignore)\b(?:\s*\[(?P<rules>[^\]]*)\])?(?P<reason>.*)")
 _NEXT = re.compile(r"\s#\s*(?:noqa|type:|pyright:|mypy:|pylint:|ruff:|nosec|fmt:|isort:|pragma:).*")
 """What another tool is told after the reason."""
 

@@ -85,7 +85,13 @@ class Reach:
 
 
 def matches_file(path: str, pattern: str) -> bool:
-    """`*` matches `/` too; a pattern without `/` is about the file's name."""
+    """`*` matches `/` too; a pattern without `/` is about the file's name.
+
+    `./nets/*.py` is `nets/*.py`, and `**/a.py` is about the top directory too, as in other tools.
+    """
+    pattern = pattern.removeprefix("./")
+    if pattern.startswith("**/") and fnmatchcase(path, pattern.removeprefix("**/")):
+        return True
     if "/" not in pattern and fnmatchcase(path.rpartition("/")[2], pattern):
         return True
     return fnmatchcase(path, pattern)

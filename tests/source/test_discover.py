@@ -65,3 +65,8 @@ def test_files_elsewhere_have_their_whole_path(tmp_path: Path) -> None:
     (name,) = named([str(tmp_path)], tmp_path.parent / "other")
     assert name == (tmp_path / "a.py").as_posix()
     assert os.path.isabs(name)  # noqa: PTH117
+
+
+def test_an_empty_path_is_not_the_working_directory(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="an empty path"):
+        source_files([""], str(tmp_path))

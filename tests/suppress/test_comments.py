@@ -40,6 +40,7 @@ def test_on_the_line_and_on_a_line_above() -> None:
         ("# noqa: E501  # opscan: ignore[OPS102] once", ("OPS102",), "once"),
         ("# opscan: ignore[OPS102] see #12  # type: ignore[x]", ("OPS102",), "see #12"),
         ("# opscan: ignore[] because", (), "because"),
+        ("# opscan: IGNORE [ops102] once", ("OPS102",), "once"),
     ],
 )
 def test_spellings(line: str, rules: tuple[str, ...], reason: str) -> None:
