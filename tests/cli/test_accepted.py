@@ -38,7 +38,9 @@ def test_a_comment_in_the_file_is_enough(invoke: Invoke, broken: Path) -> None:
     (finding,) = findings(found.out)
     assert (finding["suppressed"], finding["suppressed_by"]) == ("once an epoch", "line")
     text = invoke("broken.py", *OLD).out
-    assert text.startswith("no errors, no warnings in 1 model on torch 2.9.1; 1 ignored\n")
+    assert text.startswith(
+        "no errors, no warnings in 1 model and 1 file on torch 2.9.1; 1 ignored\n"
+    )
     assert "once an epoch" not in text
     assert "-v lists ignored and known findings too" in text
     assert "OPS101 ignored: once an epoch" in invoke("broken.py", *OLD, "-v").out

@@ -51,7 +51,7 @@ def test_other_shells_are_2(invoke: Invoke) -> None:
         ("opscan scan m.py --fail-on ", ["error", "warning", "never"]),
         ("opscan m.py --fail", ["--fail-on"]),
         ("opscan m.py --target torch==2.9.", ["torch==2.9.1", "torch==2.9.0"]),
-        ("opscan m.py -f js", ["json"]),
+        ("opscan m.py -f js", ["json", "jsonl"]),
         ("opscan m.py --report conc", ["concise="]),
         ("opscan explain OPS80", ["OPS801", "OPS802", "OPS803", "OPS804", "OPS805"]),
         ("opscan explain cpu-f", ["cpu-fallback"]),

@@ -81,7 +81,7 @@ def test_a_model_that_mps_runs(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(GOOD)
     done = opscan(tmp_path, "good.py", *TARGET)
     assert done.returncode == 0, done.stdout
-    assert done.stdout.startswith("no errors, no warnings in 1 model on torch 2.9.1\n")
+    assert done.stdout.startswith("no errors, no warnings in 1 model and 1 file on torch 2.9.1\n")
     assert done.stderr == ""
 
 
