@@ -36,8 +36,11 @@ def command(version: str | None, macos: str | None, evidence: str, format: str) 
 def _document(version: str | None, macos: str | None, kinds: Collection[str], format: str) -> str:
     from opdb.coverage import coverage
     from scanner.cli.targets import release_named
+    from scanner.judge.target import parse_target
 
     release = release_named(version or "")
+    if macos is not None:
+        macos = parse_target(f"torch,macos={macos}", lambda _: release).macos
     if format == "html":
         from opdb import query
         from scanner.report.coverage_html import coverage_html

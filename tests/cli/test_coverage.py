@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from opdb import query
 from tests.cli.conftest import Invoke
 
@@ -33,3 +35,10 @@ def test_evidence_that_does_not_exist_is_2(invoke: Invoke) -> None:
     found = invoke("db", "coverage", "--evidence", "rumour")
     assert (found.code, found.out) == (2, "")
     assert "database, simulated" in found.err
+
+
+@pytest.mark.parametrize("macos", ["x", "", "9", "15.5,ram=1x"])
+def test_a_macos_that_does_not_exist_is_2(invoke: Invoke, macos: str) -> None:
+    found = invoke("db", "coverage", "--torch", "2.5.1", "--macos", macos)
+    assert (found.code, found.out) == (2, "")
+    assert found.err.startswith("opscan: error: ")
