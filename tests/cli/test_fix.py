@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import runpy
 import stat
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import torch
 
 from scanner.cli.main import run
 from scanner.fix import files
@@ -191,3 +193,20 @@ def test_what_is_ignored_is_left_alone(invoke: Invoke, tmp_path: Path) -> None:
     assert result.out == "c.py: OPS620 fixed\n1 finding fixed in 1 file; nothing is left.\n"
     read = [(tmp_path / f"{name}.py").read_text() for name in "abc"]
     assert read == [comment, WIDE, NARROW]
+
+
+def test_only_what_had_a_correction_counts_as_fixed(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import torch\nx.cuda()\ntorch.cuda.empty_cache()\n")
+    before = invoke("--static", "a.py", "-f", "concise").out
+    assert [line.split()[1] for line in before.splitlines()] == ["OPS601", "OPS611"]
+    out = invoke("fix", "a.py", "--unsafe").out
+    assert out == "a.py: OPS601 fixed\n1 finding fixed in 1 file; nothing is left.\n"
+
+
+def test_the_corrected_script_runs(invoke: Invoke, tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "fixtures" / "scripts" / "cuda_trainer.py"
+    (tmp_path / "a.py").write_bytes(script.read_bytes())
+    assert invoke("fix", "a.py", "--unsafe", "-q").out.endswith("; nothing is left.\n")
+    trained = runpy.run_path("a.py")
+    assert trained["weight"].dtype == torch.float32
+    assert trained["loss"].isfinite()

@@ -62,6 +62,8 @@ def test_moves(before: str, after: str) -> None:
         "x.cuda(device=rank)",
         "x.cuda\\\n()",
         'x.to("cuda:1")',
+        'torch.device("cuda", rank)',
+        'if x.device == torch.device("cuda"): pass',
         'f"{x.cuda()}"',
         "text = 'x.cuda()'  # x.cuda()",
         "if torch.cuda.is_available():\n    x.cuda()",

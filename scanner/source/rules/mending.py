@@ -20,7 +20,7 @@ def chosen_device(given: ast.expr, here: Here) -> Correction | None:
     None where it is not the first CUDA device that is meant: which other one would be a guess.
     """
     text = here.value(given)
-    if not isinstance(text, ast.Constant) or text.value not in _FIRST_CUDA:
+    if _is_compared(here) or not isinstance(text, ast.Constant) or text.value not in _FIRST_CUDA:
         return None
     span = here.module.span(text)
     if text is given:
@@ -31,7 +31,9 @@ def chosen_device(given: ast.expr, here: Here) -> Correction | None:
 def chosen_in_place(call: ast.Call, here: Here) -> Correction | None:
     """The same for `torch.device("cuda")`: the device is chosen there."""
     text = here.value(call.args[0]) if len(call.args) == 1 and not call.keywords else None
-    if not isinstance(text, ast.Constant) or text.value not in _FIRST_CUDA:
+    if _is_compared(here) or not isinstance(text, ast.Constant):
+        return None
+    if text.value not in _FIRST_CUDA:
         return None
     torch = call.func.value if isinstance(call.func, ast.Attribute) else None
     if text is call.args[0] and torch is not None and here.resolve(torch) == "torch":
@@ -73,6 +75,11 @@ def _correction(*edits: Edit, imports: tuple[str, ...] = ()) -> Correction:
     # Unsafe: asking for CUDA when a file is imported is seen by processes that are forked later,
     # and what has .cuda() need not have .to().
     return Correction("Use a device that is chosen at run time", False, edits, imports)
+
+
+def _is_compared(here: Here) -> bool:
+    """`x.device == torch.device("cuda")` asks for CUDA, and for nothing else."""
+    return any(isinstance(each, ast.Compare) for each in here.path)
 
 
 def _choice(torch: str) -> str:
