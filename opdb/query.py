@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from opdb import database, store, tables
 from opdb.facts import OpFact, plain, qualified
+from opdb.names import resolve, suggest
 from opdb.simulated import Simulated, missing_callee, simulated
 from scanner.errors import UsageError
 
@@ -31,6 +32,7 @@ __all__ = [
     "newest",
     "registered",
     "releases",
+    "resolve",
     "resolve_release",
     "simulated",
     "suggest",
@@ -140,18 +142,6 @@ def list_ops(release: str, status: str | None = None) -> Iterator[OpFact]:
 def names(release: str) -> tuple[str, ...]:
     """Every overload of a release, qualified and sorted."""
     return tuple(map(qualified, _plain_names(release)))
-
-
-def suggest(op: str, limit: int = 5) -> tuple[str, ...]:
-    """Known overloads that a misspelled or incomplete name may mean, qualified, best first."""
-    import difflib
-
-    name = plain(op)
-    known = sorted({*database.names(releases()[0]), *database.names(newest())})
-    base = name.partition(".")[0]
-    overloads = [each for each in known if each.partition(".")[0] == base]
-    close = difflib.get_close_matches(name, known, limit, cutoff=0.75)
-    return tuple(map(qualified, dict.fromkeys([*overloads, *close])))[:limit]
 
 
 def _plain_names(release: str) -> Iterable[str]:

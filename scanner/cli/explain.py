@@ -19,7 +19,10 @@ _RULE_ID = re.compile(r"OPS\d+", re.IGNORECASE)
 @click.argument("subject", metavar="RULE|OP|ISSUE", shell_complete=subjects)
 def command(subject: str) -> int:
     """Explain a rule (OPS102, cpu-fallback), a known issue, or an op through all releases."""
-    sys.stdout.write(_rule(subject) or _issue(subject) or _op(subject))
+    text = _rule(subject) or _issue(subject) or _op(subject)
+    if not text:
+        raise UsageError(f"{subject} is no rule, operator or known issue", remedy=_near(subject))
+    sys.stdout.write(text)
     return 0
 
 
@@ -32,8 +35,19 @@ def _rule(subject: str) -> str:
         if subject.lower() in {rule.id.lower(), rule.name}:
             return rule_page(rule)
     if _RULE_ID.fullmatch(subject):
-        raise UsageError(f"there is no rule {subject}", remedy=f"Rules: {', '.join(RULES)}.")
+        raise UsageError(
+            f"there is no rule {subject}", remedy=f"Rules: {_family(subject.upper())}."
+        )
     return ""
+
+
+def _family(text: str) -> str:
+    """Rules whose ids begin as an unknown one does; all of them where none do."""
+    from scanner.judge.rules import RULES
+
+    starts = (text[:length] for length in range(len(text), len("OPS"), -1))
+    families = ([rule for rule in RULES if rule.startswith(start)] for start in starts)
+    return ", ".join(next(filter(None, families), list(RULES)))
 
 
 def _issue(subject: str) -> str:
@@ -48,12 +62,38 @@ def _issue(subject: str) -> str:
 
 
 def _op(subject: str) -> str:
+    """The operator's history and issues; empty when no release has one of that name."""
     from opdb import query
-    from scanner.cli.op_text import history, unknown_op
+    from scanner.cli.op_text import history
 
-    if not any(query.lookup(subject, release).exists for release in query.releases()):
-        raise unknown_op(subject)
-    return history(subject) + _known(subject)
+    exact = any(query.lookup(subject, release).exists for release in query.releases())
+    op = subject if exact else query.resolve(subject)
+    return history(op) + ("" if exact else _others(op)) + _known(op) if op else ""
+
+
+def _others(op: str) -> str:
+    """The overloads that a name means besides the one that is shown."""
+    from opdb.names import overloads
+
+    others = [each for each in overloads(op) if each != op]
+    return f"\nOther overloads: {', '.join(others)}\n" if others else ""
+
+
+def _near(subject: str) -> str:
+    """What may be meant, among rules, operators and issues."""
+    import difflib
+
+    from opdb import query
+    from opdb.issues.book import default
+    from scanner.judge.rules import RULES
+
+    word = subject.lower().replace("_", "-").removeprefix("aten::")
+    named = [*(rule.name for rule in RULES.values()), *(e.issue.id for e in default.entries)]
+    close = difflib.get_close_matches(word, named, 3, cutoff=0.75)
+    found = [*close, *query.suggest(subject, 5 - len(close))]
+    if found:
+        return f"Did you mean {', '.join(found)}?"
+    return "`opscan db list` names all operators; rules are named OPS101 and so on."
 
 
 def _known(subject: str) -> str:

@@ -30,7 +30,51 @@ def test_an_op_names_its_known_issues(invoke: Invoke) -> None:
     assert "  addcmul-strided  [wrong-values, torch" in known
 
 
-def test_an_unknown_rule_is_2(invoke: Invoke) -> None:
-    found = invoke("explain", "OPS999")
+@pytest.mark.parametrize(
+    ("typed", "near", "far"),
+    [("OPS999", "OPS901", "OPS101"), ("ops3", "OPS303", "OPS201"), ("OPS777", "OPS101", "qqq")],
+)
+def test_an_unknown_rule_is_2_and_names_its_family(
+    invoke: Invoke, typed: str, near: str, far: str
+) -> None:
+    found = invoke("explain", typed)
     assert (found.code, found.out) == (2, "")
-    assert "OPS101" in found.err
+    assert near in found.err
+    assert far not in found.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "op"),
+    [
+        ("torch.nonzero", "aten::nonzero"),
+        ("Tensor.item", "aten::item"),
+        ("torch.Tensor.item", "aten::item"),
+        ("torch.linalg.eigh", "aten::linalg_eigh"),
+        ("torch.nn.functional.linear", "aten::linear"),
+        ("F.linear", "aten::linear"),
+        ("torch.add", "aten::add.Tensor"),
+    ],
+)
+def test_public_names_mean_their_operators(invoke: Invoke, typed: str, op: str) -> None:
+    assert invoke("explain", typed).out.startswith(f"{op}  torch ")
+
+
+def test_a_name_of_many_overloads_names_the_others(invoke: Invoke) -> None:
+    assert "Other overloads: aten::add.Scalar, " in invoke("explain", "torch.add").out
+
+
+@pytest.mark.parametrize(
+    ("typed", "near"),
+    [
+        ("addcmul_strided", "addcmul-strided"),
+        ("F.grid_sample", "aten::grid_sampler"),
+        ("torch.nn.functional.grid_sample", "aten::grid_sampler"),
+        ("tf.nn.conv2d", "aten::conv2d"),
+        ("Conv2D", "aten::conv2d"),
+        ("cpu-fallbak", "cpu-fallback"),
+    ],
+)
+def test_what_may_be_meant_is_named(invoke: Invoke, typed: str, near: str) -> None:
+    found = invoke("explain", typed)
+    assert (found.code, found.out) == (2, "")
+    assert f"Did you mean {near}" in found.err
