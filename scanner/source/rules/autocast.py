@@ -7,7 +7,7 @@ import ast
 from scanner.source.here import Here
 from scanner.source.interface import DEVICE, Correction, Edit, Hit, Span, source_rule
 from scanner.source.rules.mending import first_argument
-from scanner.source.rules.shared import never_on_mps
+from scanner.source.rules.shared import annotated, never_on_mps
 from scanner.source.triggers import imports, names
 
 __all__ = ["RULES"]
@@ -34,7 +34,7 @@ def cuda_amp(node: ast.AST, here: Here) -> Hit | None:
     Use the variants that take a device: `torch.autocast(device_type=device.type,
     dtype=torch.float16)` and `torch.amp.GradScaler(device.type)`.
     """
-    if isinstance(node, ast.Name) or never_on_mps(here):
+    if isinstance(node, ast.Name) or never_on_mps(here) or _is_aside(here):
         return None  # the import says it
     return here.hit(
         node,
@@ -42,6 +42,27 @@ def cuda_amp(node: ast.AST, here: Here) -> Hit | None:
         "Use torch.autocast(device_type=device.type) and torch.amp.GradScaler(device.type).",
         correction=_imported(here) if isinstance(node, ast.alias) else _called(node, here),
     )
+
+
+def _is_aside(here: Here) -> bool:
+    """An annotation, an import for want of a newer one, or `autocast(device == "cuda")`."""
+    if here.name.startswith("torch.cuda.amp.common") or _is_of_old_releases(here):
+        return True
+    call = here.parent
+    given = (
+        [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
+    )
+    return (
+        annotated(here)
+        or any(isinstance(each, ast.ExceptHandler) for each in here.path)
+        or any("cuda" in here.module.source(each) for each in given)
+    )
+
+
+def _is_of_old_releases(here: Here) -> bool:
+    """`torch.amp.GradScaler() if TORCH_2_4 else torch.cuda.amp.GradScaler()`."""
+    said = (here.module.source(test).lower() for test, _ in here.conditions)
+    return any("version" in text or "torch_" in text or "hasattr" in text for text in said)
 
 
 _POSITIONAL = {"autocast": ("enabled", "dtype", "cache_enabled"), "GradScaler": None}

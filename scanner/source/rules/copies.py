@@ -6,7 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
-from scanner.source.rules.shared import is_true, never_on_mps, word_in_file
+from scanner.source.rules.shared import is_true, never_on_mps, on_cpu, word_in_file
 from scanner.source.triggers import methods
 
 __all__ = ["RULES"]
@@ -34,8 +34,7 @@ def pin_memory_call(node: ast.AST, here: Here) -> Hit | None:
         return None
     if any("pin" in here.module.source(test).lower() for test, _ in here.conditions):
         return None
-    function = here.function
-    if getattr(function, "name", "") in ("pin_memory", "_pin_memory", "__pin_memory__"):
+    if any("pin_memory" in getattr(each, "name", "") for each in here.path):
         return None  # the protocol of data loaders, which do not call it on MPS
     return here.hit(
         node,
@@ -67,9 +66,7 @@ def non_blocking_to_cpu(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.Call) or not is_true(here.argument(node, "non_blocking")):
         return None
     device = here.argument(node, "device", 0)
-    to_cpu = here.name == "cpu" or (
-        device is not None and (here.string(device) == "cpu" or _is_cpu(device, here))
-    )
+    to_cpu = here.name == "cpu" or on_cpu(device, here)
     if not to_cpu or never_on_mps(here) or word_in_file(here, "synchronize("):
         return None
     return here.hit(
@@ -77,16 +74,6 @@ def non_blocking_to_cpu(node: ast.AST, here: Here) -> Hit | None:
         "a copy to the CPU that does not wait: its values may be read before they are there",
         "Leave non_blocking out, or synchronize before reading.",
         links=("https://github.com/pytorch/pytorch/issues/140296",),
-    )
-
-
-def _is_cpu(device: ast.expr, here: Here) -> bool:
-    value = here.value(device)
-    return (
-        isinstance(value, ast.Call)
-        and here.resolve(value.func) == "torch.device"
-        and bool(value.args)
-        and here.string(value.args[0]) == "cpu"
     )
 
 
@@ -115,7 +102,7 @@ def non_blocking_to_mps(node: ast.AST, here: Here) -> Hit | None:
     text = here.string(device)
     if device is not None and "dtype" in here.module.source(device):
         return None
-    if device is None or (text is not None and text != "mps") or _is_cpu(device, here):
+    if device is None or (text is not None and text != "mps") or on_cpu(device, here):
         return None
     if never_on_mps(here):
         return None

@@ -66,6 +66,8 @@ def cuda_call_raises(node: ast.AST, here: Here) -> Hit | None:
     if never_on_mps(here) or not isinstance(node, ast.Call):
         return None
     function = here.name.rpartition(".")[2]
+    if function == "device" and node.args and "device" in here.module.source(node.args[0]):
+        return None  # around kernels of CUDA's
     plain = function == "synchronize" and not node.args and not node.keywords
     return here.hit(
         node,

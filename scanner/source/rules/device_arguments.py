@@ -98,7 +98,11 @@ def cuda_by_default(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return None
     for parameter, default in _defaults(node.args):
-        if "device" in parameter.arg and (found := _default_hit(default, here)) is not None:
+        if (
+            "device" in parameter.arg
+            and "autocast" not in node.name
+            and (found := _default_hit(default, here)) is not None
+        ):
             return found
     return None
 

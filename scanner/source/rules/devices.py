@@ -42,7 +42,7 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
 
     `torch.accelerator` is there from torch 2.6; before, test `torch.backends.mps.is_available()`.
     """
-    if not isinstance(node, ast.Call) or never_on_mps(here):
+    if not isinstance(node, ast.Call) or never_on_mps(here) or _is_asked(here):
         return None
     what = here.module.source(node.func).rpartition(".")[2]
     if here.name == "cuda":
@@ -63,6 +63,12 @@ def hard_coded_cuda(node: ast.AST, here: Here) -> Hit | None:
         "use .to(device).",
         correction=correction,
     )
+
+
+def _is_asked(here: Here) -> bool:
+    """`x.device.type == torch.device("cuda").type` makes nothing, nor does a comparison."""
+    of_device = here.name == "torch.device"
+    return of_device and isinstance(here.parent, ast.Attribute | ast.Compare)
 
 
 def _moves(call: ast.Call) -> bool:

@@ -6,6 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.shared import annotated, on_cpu
 from scanner.source.triggers import calls, methods, names
 
 __all__ = ["RULES"]
@@ -55,7 +56,7 @@ def _on_cpu(call: ast.Call, here: Here) -> bool:
         if isinstance(below, ast.Attribute) and below.attr in _STAYS:
             return True
         if isinstance(below, ast.Call):
-            if any(here.string(each) == "cpu" for each in below.args):
+            if any(on_cpu(each, here) for each in below.args):
                 return True
             name = here.resolve(below.func) or ""
             if name in ("torch.from_numpy", "torch.tensor", "torch.as_tensor"):
@@ -119,7 +120,8 @@ def double_tensor_type(node: ast.AST, here: Here) -> Hit | None:
     `x.to(torch.float32)`; `torch.tensor(data, dtype=torch.float32)`.
     """
     asks = any(isinstance(each, ast.Compare | ast.Dict) for each in here.path)
-    if asks or _is_instance_test(here):
+    used = any(isinstance(each, ast.Call) for each in here.path)
+    if asks or not used or annotated(here) or _is_instance_test(here):
         return None
     return here.hit(node, f"{here.name} is float64, which does not exist on MPS", _KEEP)
 

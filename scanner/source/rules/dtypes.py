@@ -6,7 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import never_on_mps
+from scanner.source.rules.shared import annotated, never_on_mps, on_cpu
 from scanner.source.triggers import names
 
 __all__ = ["RULES"]
@@ -40,14 +40,16 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
     Use `torch.float32` (`torch.complex64`). Where the precision is needed, compute that part on
     the CPU and convert the result before it is moved: `solve(a.cpu().double()).float().to("mps")`.
     """
-    if isinstance(node, ast.Name) or _makes_nothing(here) or never_on_mps(here):
+    if isinstance(node, ast.Name) or annotated(here) or _makes_nothing(here) or never_on_mps(here):
         return None
     dtype = here.name.rpartition(".")[2]
     narrower = _NARROWER[here.name]
     prefix = here.module.source(node).rpartition(".")[0]
+    stays = _is_made_on_cpu(here)
     return here.hit(
         node,
-        f"{dtype} does not exist on MPS",
+        f"{dtype} does not exist on MPS"
+        + (", so this tensor must stay on the CPU" if stays else ""),
         f"Use {narrower}, or keep this tensor on the CPU.",
         correction=Correction(
             f"Replace {dtype} by {narrower}",
@@ -69,10 +71,38 @@ def _makes_nothing(here: Here) -> bool:
     calls_around = [each for each in around if isinstance(each, ast.Call)]
     if any(here.resolve(each.func) in _ASK for each in calls_around):
         return True
+    if any(_adjusts(each, here) for each in around):
+        return True
     return any(_on_cpu(part) for each in calls_around for part in ast.walk(each)) or any(
         isinstance(each, ast.Attribute) and each.attr in ("numpy", "cpu", "tolist", "item")
         for each in around
     )
+
+
+_MAKERS = frozenset(
+    [
+        *("torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye", "torch.tensor"),
+        *("torch.arange", "torch.linspace", "torch.rand", "torch.randn", "torch.logspace"),
+    ]
+)
+
+
+def _is_made_on_cpu(here: Here) -> bool:
+    """`torch.zeros(3, dtype=torch.float64)`: a new tensor, without a device."""
+    call = next((each for each in reversed(here.path) if isinstance(each, ast.Call)), None)
+    if call is None or here.resolve(call.func) not in _MAKERS:
+        return False
+    return not any(each.arg in ("device", None) for each in call.keywords)
+
+
+def _adjusts(node: ast.expr, here: Here) -> bool:
+    """`suited(torch.float64, x.device)`, `device=host`, `float64 if x.dtype == float64`."""
+    if isinstance(node, ast.IfExp):
+        return any(word in here.module.source(node.test) for word in ("float64", "double", "mps"))
+    if not isinstance(node, ast.Call):
+        return False
+    name = here.module.source(node.func).rpartition(".")[2]
+    return "device" in name or on_cpu(here.argument(node, "device"), here)
 
 
 def _on_cpu(node: ast.AST) -> bool:

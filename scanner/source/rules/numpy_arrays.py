@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, Span, source_rule
@@ -141,6 +142,8 @@ def pandas_float64(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.Call) or len(node.args) != 1 or "pandas" not in here.module.text:
         return None
     given = node.args[0]
+    if _INTEGERS.search(here.module.source(here.statement)):
+        return None
     if not _is_frame(given, here) or _is_settled(node, here):
         return None
     return here.hit(
@@ -149,6 +152,10 @@ def pandas_float64(node: ast.AST, here: Here) -> Hit | None:
         "Give dtype=torch.float32, or append .float().",
         correction=_narrowed(node, here),
     )
+
+
+_INTEGERS = re.compile(r"edge|index|idx|label|id\b", re.IGNORECASE)
+"""What the names say of columns that hold integers."""
 
 
 def _is_frame(node: ast.expr, here: Here) -> bool:

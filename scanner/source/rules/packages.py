@@ -6,7 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
-from scanner.source.rules.shared import tested
+from scanner.source.rules.shared import tested, word_in_file
 from scanner.source.triggers import imports
 
 __all__ = ["RULES"]
@@ -139,7 +139,7 @@ def bitsandbytes_import(node: ast.AST, here: Here) -> Hit | None:
 
     Import it inside `try`. On a Mac use an optimizer of torch's, and test quantized layers.
     """
-    if not _unguarded(here):
+    if not _unguarded(here) or word_in_file(here, "bnb_available", "bitsandbytes_available"):
         return None
     return here.hit(
         node,

@@ -12,11 +12,13 @@ from scanner.source.interface import Edit, Span
 __all__ = [
     "CUDA_ALONE",
     "added_argument",
+    "annotated",
     "before",
     "cuda_by_design",
     "is_cuda",
     "is_true",
     "never_on_mps",
+    "on_cpu",
     "tested",
     "tried",
     "word_in_file",
@@ -32,8 +34,9 @@ CUDA_ALONE = frozenset(
     ]
 )
 """Modules whose import fails on every Mac."""
+_HOST = re.compile(r"(?<![a-z])(?:host|cpu)(?![a-z])")
 _DESIGNED = re.compile(
-    r"cuda|cudnn|nccl|nvtx|fsdp|tensorrt|triton|deepspeed|megatron"
+    r"cuda|cudnn|ampere|nccl|nvtx|fsdp|fully_?sharded|tensorrt|triton|deepspeed|megatron"
     r"|(?<![a-z])(?:xpu|npu|hpu|mlu|xla|tpu|rocm|hip|musa|sdaa)"
 )
 """What the names say of code that no Mac's GPU comes to. The last ones are parts of other words."""
@@ -42,6 +45,26 @@ _DESIGNED = re.compile(
 def is_cuda(device: str | None) -> bool:
     """Whether a string names a CUDA device: `cuda`, `cuda:1`."""
     return device is not None and device.partition(":")[0] == "cuda"
+
+
+def on_cpu(device: ast.expr | None, here: Here) -> bool:
+    """Whether a device is the CPU, or is called so: `torch.device("cpu")`, `host`."""
+    if device is None:
+        return False
+    value = here.value(device)
+    if isinstance(value, ast.Call) and here.resolve(value.func) == "torch.device" and value.args:
+        value = value.args[0]
+    return here.string(value) == "cpu" or bool(_HOST.search(here.module.source(device)))
+
+
+def annotated(here: Here) -> bool:
+    """Whether the node is part of an annotation, which makes nothing."""
+    for parent, child in pairwise(here.path):
+        if child is getattr(parent, "annotation", None) or child is getattr(
+            parent, "returns", None
+        ):
+            return True
+    return False
 
 
 def is_true(node: ast.expr | None) -> bool:
@@ -106,13 +129,36 @@ def never_on_mps(here: Here) -> bool:
 
     `else` of `if device.type == "mps"`, `def to_cuda`, `@require_cuda`, `try: ... except: ...`.
     """
-    if here.only_on_cuda or tried(here) or cuda_by_design(here):
+    if here.only_on_cuda or tried(here) or cuda_by_design(here) or _counted(here):
         return True
     for test, holds in here.conditions:
         said = (here.module.source(test) + here.module.source(here.value(test))).lower()
-        if _DESIGNED.search(said) if holds else "mps" in said:
+        ruled_out = "mps" in said and (not holds or "!=" in said or "not " in said)
+        if ruled_out or (holds and _DESIGNED.search(said)):
             return True
     return False
+
+
+_COUNTS = re.compile(r"cuda\.(?:device_count|is_available)|is_cuda")
+
+
+def _counted(here: Here) -> bool:
+    """`for gpu in range(torch.cuda.device_count())`, and what follows an `assert` about CUDA."""
+    for parent, child in pairwise(here.path):
+        if isinstance(parent, ast.For) and child in parent.body and _counts(parent.iter, here):
+            return True
+        block = getattr(parent, "body", None)
+        if isinstance(block, list) and child in block:
+            earlier = block[: block.index(child)]
+            if any(isinstance(each, ast.Assert) and _counts(each.test, here) for each in earlier):
+                return True
+    return any(holds and _counts(test, here) for test, holds in here.conditions)
+
+
+def _counts(node: ast.expr, here: Here) -> bool:
+    named = [each for each in ast.walk(node) if isinstance(each, ast.Name)]
+    said = [here.module.source(node), *(here.module.source(here.value(each)) for each in named)]
+    return any(_COUNTS.search(text) for text in said)
 
 
 def word_in_file(here: Here, *words: str) -> bool:

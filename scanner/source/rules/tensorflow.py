@@ -104,7 +104,7 @@ def tf_mirrored_strategy(node: ast.AST, here: Here) -> Hit | None:
     `tf.distribute.get_strategy()` where there is one GPU:
     `if len(tf.config.list_physical_devices("GPU")) > 1:`.
     """
-    if here.conditions or never_on_mps(here):
+    if not isinstance(node, ast.Call) or node.args or here.conditions or never_on_mps(here):
         return None
     return here.hit(
         node,

@@ -20,7 +20,11 @@ _TRAINERS = (
     *("lightning.fabric.Fabric", "lightning.Fabric", "lightning_fabric.Fabric"),
 )
 _OPTIMIZERS = re.compile(r"(?:Paged)?(?:Ad|SGD|Lion|RMSprop|LAMB|LARS)")
-_CHECKPOINT = re.compile(r"checkpoint|ckpt|weight|pretrain|model|state|\.pth|\.pt\b", re.IGNORECASE)
+_CHECKPOINT = re.compile(
+    r"checkpoint|ckpt|weights?\b|pretrain|model|state_dict|\.pth", re.IGNORECASE
+)
+_OTHER_WORDS = re.compile(r"torch\.load|weights_only|\w*rng\w*")
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _ARGUMENTS = ("transformers.TrainingArguments", "transformers.Seq2SeqTrainingArguments")
 
 
@@ -239,7 +243,8 @@ def load_without_map_location(node: ast.AST, here: Here) -> Hit | None:
         return None
     if any(keyword.arg in ("map_location", None) for keyword in node.keywords):
         return None
-    if not _CHECKPOINT.search(here.module.source(here.statement).replace("torch.load", "")):
+    statement = here.statement if isinstance(here.statement, _SIMPLE) else node
+    if not _CHECKPOINT.search(_OTHER_WORDS.sub("", here.module.source(statement))):
         return None
     edits = added_argument(here, node, 'map_location="cpu"')
     return here.hit(
