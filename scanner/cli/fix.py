@@ -138,6 +138,8 @@ def _said(result: Remaining, report: Report, *, diff: bool, unsafe: bool, quiet:
     for each in result.files:
         if each.failed:
             sys.stderr.write(f"opscan: error: {each.file.name}: {each.failed}\n")
+        elif each.fixed.remark:
+            sys.stderr.write(f"opscan: note: {each.file.name}: {each.fixed.remark}\n")
     if quiet:
         return summary
     style = Style(width=100, color=False, verbosity=0)

@@ -27,6 +27,8 @@ class FixedFile(NamedTuple):
     """Why nothing was changed, where that is no good sign."""
     texts: tuple[str, str] = ("", "")
     """Old and new as text, newlines as they are in the file."""
+    remark: str = ""
+    """Why corrections were left out, where that may surprise."""
 
 
 def fix_content(content: bytes, mender: Mender) -> FixedFile:
@@ -37,7 +39,8 @@ def fix_content(content: bytes, mender: Mender) -> FixedFile:
         new = content if mended.text == source.text else _encoded(source, content, mended.text)
     except (SyntaxError, UnstableError, ValueError, RecursionError, MemoryError) as error:
         return FixedFile(content, content, trouble=str(error) or type(error).__name__)
-    return FixedFile(content, new, mended.before, mended.after, texts=(source.text, mended.text))
+    texts = (source.text, mended.text)
+    return FixedFile(content, new, mended.before, mended.after, texts=texts, remark=mended.remark)
 
 
 def put_back(path: str, fixed: FixedFile) -> str:

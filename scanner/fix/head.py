@@ -14,6 +14,7 @@ from scanner.source.module import Module
 __all__ = ["Head"]
 
 _IMPORTS = (ast.Import, ast.ImportFrom)
+_IMPORT = "import "
 _NAMES = ("device", "default_device", "chosen_device")
 
 
@@ -23,6 +24,7 @@ class Head:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.body = module.tree.body
+        self._insertions: dict[frozenset[str], Edit | None] = {}
 
     def completed(self, changes: Iterable[Change]) -> list[Change]:
         """Changes as they can be made: the device named, what they rely on added.
@@ -34,15 +36,12 @@ class Head:
         added: dict[str, None] = {}
         for change in changes:
             needs = self._needs(change)
-            if needs is None or (needs and self._is_above(change)):
+            if needs is None or (needs and not self._can_add(needs, change)):
                 continue
             added.update(dict.fromkeys(needs))
             found.append(change._replace(edits=tuple(self._named(edit) for edit in change.edits)))
-        if added:
-            # Imports first: the device is chosen with what they bring.
-            lines = sorted(added, key=lambda line: not line.startswith("import"))
-            edits = (self._insertion(lines),)
-            found.append(Change("", Span(1, 1, 1, 1), edits))
+        if added and (edit := self._insertion(frozenset(added))) is not None:
+            found.append(Change("", Span(1, 1, 1, 1), (edit,)))
         return found
 
     # What a change relies on
@@ -78,13 +77,16 @@ class Head:
             return ""
         return None if found else statement
 
-    def _is_above(self, change: Change) -> bool:
-        """Whether a change stands in front of the place where definitions are added."""
-        place = self._insertion([]).span
+    def _can_add(self, needs: Iterable[str], change: Change) -> bool:
+        """Whether additions are possible, and come above what relies on them."""
+        addition = self._insertion(frozenset(needs))
+        if addition is None:
+            return False
+        place = addition.span
         imports = [self.module.span(node) for node in self.body if isinstance(node, _IMPORTS)]
-        return any(
-            edit.span[:2] < place[:2]
-            and not any(each[:2] <= edit.span[:2] < each[2:] for each in imports)
+        return all(
+            edit.span[:2] >= place[:2]
+            or any(each[:2] <= edit.span[:2] < each[2:] for each in imports)
             for edit in change.edits
         )
 
@@ -138,47 +140,17 @@ class Head:
                 return known and all(f"'{each}'" in said for each in ("cuda", "mps", "cpu"))
         return False
 
-    # Where definitions go
+    def _insertion(self, statements: frozenset[str]) -> Edit | None:
+        """What adds statements to the file; None where that is not possible."""
+        from scanner.fix.additions import Additions, insertion
 
-    @cached_property
-    def _last(self) -> ast.stmt | None:
-        """The statement below which definitions are added; None for the beginning of the file."""
-        last = self.body[0] if self.body and _is_text(self.body[0]) else None
-        start = self._start
-        for node in self.body[self.body.index(start) if start else int(last is not None) :]:
-            if not _is_head(node):
-                break
-            last = node
-        return last
-
-    @cached_property
-    def _start(self) -> ast.stmt | None:
-        """The import that brings torch, or else the first one of anything of it."""
-        torch = [node for node in self.body if _is_of_torch(node)]
-        named = (node for node in torch if self._torch in _binds(node))
-        return next(named, torch[0] if torch else None)
-
-    def _insertion(self, lines: list[str]) -> Edit:
-        after = self._last
-        index = 0 if after is None else self.body.index(after) + 1
-        following = self.body[index] if index < len(self.body) else None
-        end = 0 if after is None else after.end_lineno or 0
-        if following is not None and following.lineno == end:  # both on one line
-            place = self.module.span(following)
-            text = "".join(f"{_on_one_line(line)}; " for line in lines)
-            return Edit(Span(place.line, place.column, place.line, place.column), text)
-        if after is None:
-            line = min(_first_line(following), len(self.module.lines)) if following else 1
-            return Edit(Span(line, 1, line, 1), f"{_lines(lines)}\n")
-        return self._below(end, lines, is_import=isinstance(after, _IMPORTS))
-
-    def _below(self, end: int, lines: list[str], *, is_import: bool) -> Edit:
-        joins = is_import and lines[:1] != [] and lines[0].startswith("import")
-        text = _lines(lines) if joins else f"\n{_lines(lines)}"
-        if end < len(self.module.lines):
-            return Edit(Span(end + 1, 1, end + 1, 1), text)
-        column = len(self.module.lines[end - 1]) + 1
-        return Edit(Span(end, column, end, column), "\n" + text.removesuffix("\n"))
+        if statements not in self._insertions:
+            imports = sorted(each for each in statements if each.startswith(_IMPORT))
+            modules = tuple(each.removeprefix(_IMPORT) for each in imports)
+            rest = tuple(sorted(statements.difference(imports)))
+            wanted = Additions(modules, rest, self._torch)
+            self._insertions[statements] = insertion(self.module, wanted)
+        return self._insertions[statements]
 
 
 def _definition(name: str, torch: str) -> str:
@@ -197,17 +169,6 @@ def _precedes(first: Span, second: Span) -> bool:
     return first[2:] <= second[:2]
 
 
-def _lines(statements: list[str]) -> str:
-    """Imports, then a blank line, then the rest."""
-    imports = [f"{each}\n" for each in statements if each.startswith("import")]
-    rest = [f"{each}\n" for each in statements if not each.startswith("import")]
-    return "".join([*imports, *(["\n"] if imports and rest else []), *rest])
-
-
-def _on_one_line(statement: str) -> str:
-    return " ".join(statement.split()).replace("( ", "(").replace(" )", ")")
-
-
 def _is_of_torch(node: ast.AST) -> bool:
     """Whether it imports torch, or something in it."""
     match node:
@@ -216,27 +177,6 @@ def _is_of_torch(node: ast.AST) -> bool:
         case ast.ImportFrom(module=str() as module, level=0):
             return module.partition(".")[0] == "torch"
     return False
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_head(node: ast.stmt) -> bool:
-    """An import, or a block of nothing else: `try: import apex`."""
-    if isinstance(node, _IMPORTS):
-        return True
-    if not isinstance(node, ast.Try | ast.If):
-        return False
-    handlers = node.handlers if isinstance(node, ast.Try) else []
-    final = node.finalbody if isinstance(node, ast.Try) else []
-    blocks = [node.body, node.orelse, final, *(handler.body for handler in handlers)]
-    return all(isinstance(each, (*_IMPORTS, ast.Pass)) for block in blocks for each in block)
-
-
-def _first_line(node: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    return min([node.lineno, *(each.lineno for each in decorators)])
 
 
 def _brings(found: ast.Import | ast.ImportFrom, wanted: ast.stmt) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scanner.fix.edits import Change, apart, applied
 from scanner.fix.head import Head
 from scanner.source.check import Checker, RuleHit
-from scanner.source.interface import DEVICE
+from scanner.source.interface import DEVICE, Edit
 from scanner.source.module import Module
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Mended(NamedTuple):
     text: str
     before: tuple[Finding, ...]
     after: tuple[Finding, ...]
+    remark: str = ""
+    """Why corrections were left out that the user might expect."""
 
 
 class Mender:
@@ -54,9 +56,10 @@ class Mender:
             judged = self._checker.judged(module)
             findings = tuple(finding for _, finding in judged)
             before = findings if before is None else before
-            new = _changed(module, self._allowed(judged, module.text))
+            allowed = self._allowed(judged, module.text)
+            new = _changed(module, allowed)
             if new is None:
-                return Mended(module.text, before, findings)
+                return Mended(module.text, before, findings, _remark(module, allowed))
             if new.text in seen:
                 break
             seen.add(new.text)
@@ -80,7 +83,7 @@ def _changed(module: Module, hits: Iterable[RuleHit]) -> Module | None:
     What needs a device chosen comes last: another change may choose one.
     """
     every = list(dict.fromkeys(_changes(module, hits)))
-    later = [each for each in every if any(DEVICE in edit.text for edit in each.edits)]
+    later = [each for each in every if _uses_device(each.edits)]
     first = [each for each in every if each not in later]
     return _made(module, first) or _made(module, later)
 
@@ -133,6 +136,31 @@ def _parsed(module: Module, changes: Iterable[Change]) -> Module | None:
     if text == module.text:
         return None
     try:
-        return Module(text)
+        new = Module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return new if _is_readable(new) or not _is_readable(module) else None
+
+
+def _is_readable(module: Module) -> bool:
+    """Whether LibCST, a parser of its own, takes a text for Python too."""
+    from scanner.fix.additions import readable
+
+    return readable("\n".join(module.lines)) is not None
+
+
+def _remark(module: Module, left: Iterable[RuleHit]) -> str:
+    """What to say of corrections that are left though they are allowed."""
+    corrections = [each.hit.correction for each in left if each.hit.correction is not None]
+    if not any(each.imports or _uses_device(each.edits) for each in corrections):
+        return ""
+    if _is_readable(module):
+        return ""
+    return (
+        "LibCST cannot read the file, so that no import and no definition of a device can be added "
+        "to it; corrections that need one were left out"
+    )
+
+
+def _uses_device(edits: Iterable[Edit]) -> bool:
+    return any(DEVICE in edit.text for edit in edits)

@@ -38,6 +38,17 @@ def test_files_are_corrected_and_what_is_left_is_told(invoke: Invoke, tmp_path: 
     )
 
 
+def test_what_libcst_cannot_read_is_told_with_what_was_left(invoke: Invoke, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(WIDE + "(where): str\nx.cuda()\n")
+    result = invoke("fix", "a.py", "--unsafe", "-q")
+    assert (tmp_path / "a.py").read_text() == NARROW + "(where): str\nx.cuda()\n"
+    assert result.out == "1 finding fixed in 1 file; 1 error left.\n"
+    assert result.err == (
+        "opscan: note: a.py: LibCST cannot read the file, so that no import and no definition of a "
+        "device can be added to it; corrections that need one were left out\n"
+    )
+
+
 def test_a_second_run_changes_nothing(invoke: Invoke, tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(WIDE)
     invoke("fix", "a.py", "--unsafe")

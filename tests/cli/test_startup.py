@@ -95,6 +95,16 @@ def test_a_static_scan_imports_nothing_slow_and_no_framework(tmp_path: Path) -> 
     assert not any(name.startswith(("scanner.capture", "scanner.probe")) for name in modules)
 
 
+@pytest.mark.parametrize(
+    ("code", "needed"), [("x = torch.cuda.current_device()\n", False), ("model.cuda()\n", True)]
+)
+def test_fix_imports_libcst_only_for_corrections(tmp_path: Path, code: str, needed: bool) -> None:
+    (tmp_path / "a.py").write_text(f"import torch\n{code}")
+    _, modules, _ = modules_of("fix", "--unsafe", ".", blocked=(), cwd=tmp_path)
+    assert ("libcst" in modules) is needed
+    assert "torch" not in modules
+
+
 def test_db_op_imports_only_what_it_needs() -> None:
     _, modules, _ = modules_of("db", "op", "aten::mm", "--torch", "2.9.1")
     ours = {name for name in modules if name.split(".")[0] == "scanner"}

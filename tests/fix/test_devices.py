@@ -134,7 +134,7 @@ def test_names_never_run_out() -> None:
 def test_torch_is_imported_where_the_file_has_only_parts_of_it() -> None:
     assert_fixed(
         "from torch import nn\nnn.Linear(2, 2).cuda()\n",
-        f"from torch import nn\nimport torch\n{helper()}nn.Linear(2, 2).to(device)\n",
+        f"from torch import nn\nimport torch\n{helper()}\nnn.Linear(2, 2).to(device)\n",
     )
 
 

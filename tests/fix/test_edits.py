@@ -96,3 +96,13 @@ def test_a_correction_that_makes_no_python_is_left_out_and_others_are_made() -> 
     mended = mender.mend("import torch\ntorch.a\ntorch.b\n")
     assert mended.text == "import torch\ntorch.a\ntorch.c\n"
     assert [each.rule for each in mended.after] == ["OPS698"]
+
+
+def test_a_correction_that_libcst_does_not_take_for_python_is_left_out() -> None:
+    rules = [swapping("OPS698", "a", "b\n(x): int"), swapping("OPS699", "b", "c")]
+    mender = Mender(Checker(rules), unsafe=False, accepts=nothing_accepted)
+    assert (
+        mender.mend("import torch\ntorch.a\ntorch.b\n").text == "import torch\ntorch.a\ntorch.c\n"
+    )
+    unread = "import torch\n(y): int\n"
+    assert mender.mend(f"{unread}torch.a\n").text == f"{unread}torch.c\n(x): int\n"
