@@ -56,7 +56,7 @@ def resolve_release(text: str) -> str:
     of 2.9, as `pip install torch==2.9.*` would choose. A version that opdb does not know, as of a
     nightly, is itself when it is the one installed here. UsageError for anything else.
     """
-    public = text.strip().removeprefix("v").partition("+")[0]
+    public = text.strip().removeprefix("torch==").removeprefix("v").partition("+")[0]
     if public in releases():
         return public
     patches = [release for release in releases() if release.startswith(f"{public}.")]

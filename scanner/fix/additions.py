@@ -6,13 +6,13 @@ where a block ends. It takes 100 ms to import: nothing but a correction that was
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
 
 import libcst as cst
 from libcst.codemod import CodemodContext, ContextAwareTransformer
 from libcst.codemod.visitors import AddImportsVisitor
-from libcst.helpers import get_full_name_for_node
 
 from scanner.source.interface import Edit, Span
 from scanner.source.module import Module
@@ -30,8 +30,9 @@ class Additions(NamedTuple):
     """To import by their names."""
     definitions: tuple[str, ...]
     """Statements that use what is imported."""
-    torch: str
-    """The name of torch in the file: additions come below its import, if there is one."""
+    below: int | None
+    """Statement that they come below, and below imports that follow it: its number in the body of
+    `ast.Module`; None for the beginning of the file."""
 
 
 def insertion(module: Module, wanted: Additions) -> Edit | None:
@@ -69,10 +70,7 @@ def only_added(old: str, new: str) -> Edit | None:
 
 
 class AddBelowImports(ContextAwareTransformer):
-    """Adds imports, then definitions, below the import of torch and those that follow it.
-
-    Below the docstring where nothing of torch is imported, and below the imports there.
-    """
+    """Adds imports, then definitions, below a statement and the imports that follow it."""
 
     def __init__(self, context: CodemodContext, wanted: Additions) -> None:
         super().__init__(context)
@@ -91,13 +89,16 @@ class AddBelowImports(ContextAwareTransformer):
     ) -> cst.Module:
         """Make the additions."""
         body = list(updated_node.body)
-        found = _import_of_torch(body, self._wanted.torch)
-        if found is not None and (place := _end_of_imports(found.line, found.number)) is not None:
-            body[found.at] = self._on_line(found.line, place)
-        else:
-            start = int(updated_node.get_docstring() is not None) if found is None else found.at + 1
-            end = next((i for i in range(start, len(body)) if not _is_head(body[i])), len(body))
-            body[end : end + 1] = self._between(updated_node, body[:end], body[end : end + 1])
+        start = 0
+        if self._wanted.below is not None:
+            start, number = _place(body, self._wanted.below)
+            line = body[start]
+            if isinstance(line, cst.SimpleStatementLine) and (rest := _rest(line, number)):
+                body[start] = self._on_line(line, rest[0])
+                return updated_node.with_changes(body=body)
+            start += 1
+        end = next((i for i in range(start, len(body)) if not _is_head(body[i])), len(body))
+        body[end : end + 1] = self._between(updated_node, body[:end], body[end : end + 1])
         return updated_node.with_changes(body=body)
 
     def _between(self, module: cst.Module, above: _Statements, below: _Statements) -> _Statements:
@@ -125,49 +126,19 @@ class AddBelowImports(ContextAwareTransformer):
         return line.with_changes(body=[*line.body[:place], *added, *line.body[place:]])
 
 
-class _Place(NamedTuple):
-    """Where an import stands: which statement of a file, and which part of its line."""
-
-    at: int
-    line: cst.SimpleStatementLine
-    number: int
-
-
-def _import_of_torch(body: _Statements, torch: str) -> _Place | None:
-    """What imports torch by its name in this file, or else the first import of anything of it."""
-    imports = [
-        (_Place(at, line, number), [name for module, name in _brought(small) if _is_torch(module)])
+def _place(body: _Statements, number: int) -> tuple[int, int]:
+    """Where a statement stands that `ast` numbers: the line's number, and that on the line."""
+    parts = (
+        (at, part)
         for at, line in enumerate(body)
-        if isinstance(line, cst.SimpleStatementLine)
-        for number, small in enumerate(line.body)
-    ]
-    named = [place for place, names in imports if torch in names]
-    some = [place for place, names in imports if names]
-    return next(iter([*named, *some]), None)
+        for part in range(len(line.body) if isinstance(line, cst.SimpleStatementLine) else 1)
+    )
+    return next(islice(parts, number, None))
 
 
-def _end_of_imports(line: cst.SimpleStatementLine, start: int) -> int | None:
-    """Where something else follows imports on their line; None where nothing does."""
-    rest = range(start, len(line.body))
-    return next((i for i in rest if not _is_head(line.body[i])), None)
-
-
-def _brought(small: cst.BaseSmallStatement) -> Iterator[tuple[str, str]]:
-    """Module → name, of what is imported."""
-    match small:
-        case cst.Import(names=aliases):
-            for alias in aliases:
-                name = alias.evaluated_name
-                yield name, alias.evaluated_alias or name.partition(".")[0]
-        case cst.ImportFrom(module=cst.BaseExpression() as module, relative=()):
-            names = [] if isinstance(small.names, cst.ImportStar) else small.names
-            for alias in names:
-                name = alias.evaluated_alias or alias.evaluated_name
-                yield get_full_name_for_node(module) or "", name
-
-
-def _is_torch(module: str) -> bool:
-    return module.partition(".")[0] == "torch"
+def _rest(line: cst.SimpleStatementLine, number: int) -> list[int]:
+    """What follows a statement on its line and is no import."""
+    return [i for i in range(number + 1, len(line.body)) if not _is_head(line.body[i])]
 
 
 def _is_import(statement: cst.CSTNode) -> bool:

@@ -140,6 +140,14 @@ class Head:
                 return known and all(f"'{each}'" in said for each in ("cuda", "mps", "cpu"))
         return False
 
+    @cached_property
+    def _below(self) -> int | None:
+        """What additions come below: torch by its name, or anything of it, or the docstring."""
+        torch = [at for at, node in enumerate(self.body) if _is_of_torch(node)]
+        named = [at for at in torch if self._torch in _binds(self.body[at])]
+        text = [0] if ast.get_docstring(self.module.tree, clean=False) is not None else []
+        return next(iter([*named, *torch, *text]), None)
+
     def _insertion(self, statements: frozenset[str]) -> Edit | None:
         """What adds statements to the file; None where that is not possible."""
         from scanner.fix.additions import Additions, insertion
@@ -148,7 +156,7 @@ class Head:
             imports = sorted(each for each in statements if each.startswith(_IMPORT))
             modules = tuple(each.removeprefix(_IMPORT) for each in imports)
             rest = tuple(sorted(statements.difference(imports)))
-            wanted = Additions(modules, rest, self._torch)
+            wanted = Additions(modules, rest, self._below)
             self._insertions[statements] = insertion(self.module, wanted)
         return self._insertions[statements]
 

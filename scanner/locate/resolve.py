@@ -23,6 +23,7 @@ _KINDS = {
     ".safetensors": "saved weights do not say how the model computes; name the Python file that "
     "builds it",
     ".pyc": "name the source file instead",
+    ".json": "a saved report is shown by `opscan render`, and judged again by `opscan judge`",
 }
 
 

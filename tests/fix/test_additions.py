@@ -22,8 +22,8 @@ from scanner.source.work import checker_for
 from tests.fix.cases import mend, nothing_accepted
 from tests.fix.programs import program
 
-BOTH = Additions(("torch",), ("device = choose(torch)",), "torch")
-DEVICE = Additions((), ("device = choose(torch)",), "torch")
+BOTH = Additions(("torch",), ("device = choose(torch)",), 0)
+DEVICE = BOTH._replace(modules=())
 
 
 class TestAddBelowImports(CodemodTest):
@@ -122,7 +122,7 @@ class TestAddBelowImports(CodemodTest):
 
             x = 1
         """
-        self.check(before, after, BOTH)
+        self.check(before, after, BOTH._replace(below=2))
 
     def test_on_a_line_that_goes_on(self) -> None:
         before = "from torch import nn; f(); import torch, os; import sys; x = 1  # why\n"
@@ -130,7 +130,7 @@ class TestAddBelowImports(CodemodTest):
             "from torch import nn; f(); import torch, os; import sys; "
             "device = choose(torch); x = 1  # why\n"
         )
-        self.check(before, after, DEVICE)
+        self.check(before, after, DEVICE._replace(below=2))
         before = "import os; from torch import nn; nn.f ()\n"
         after = "import os; from torch import nn; import torch; device = choose(torch); nn.f ()\n"
         self.check(before, after, BOTH)
@@ -138,7 +138,7 @@ class TestAddBelowImports(CodemodTest):
     def test_below_a_line_that_ends_with_an_import(self) -> None:
         before = "y = 0; import torch\nx = 1\n"
         after = "y = 0; import torch\n\ndevice = choose(torch)\nx = 1\n"
-        self.check(before, after, DEVICE)
+        self.check(before, after, DEVICE._replace(below=1))
 
     def test_text_below_the_imports_is_no_docstring(self) -> None:
         before = 'from torch import nn\n"a text"\nx = 1\n'
@@ -174,7 +174,11 @@ def test_every_insertion_is_found(old: str, text: str, place: int) -> None:
 
 
 FILES = sorted(Path(additions.__file__).parents[1].rglob("*.py"))
-WANTED = st.sampled_from([BOTH, DEVICE, BOTH._replace(definitions=()), BOTH._replace(torch="t")])
+WANTED = st.builds(
+    Additions._replace,
+    st.sampled_from([BOTH, DEVICE, BOTH._replace(definitions=())]),
+    below=st.none() | st.integers(0, 9),
+)
 
 
 def added_to(text: str, wanted: Additions) -> None:
@@ -183,6 +187,9 @@ def added_to(text: str, wanted: Additions) -> None:
         module = Module(text)
     except SyntaxError:
         return
+    if wanted.below is not None:
+        last = len(module.tree.body) - 1
+        wanted = wanted._replace(below=min(wanted.below, last) if last >= 0 else None)
     edit = insertion(module, wanted)
     if edit is None:
         assert readable("\n".join(module.lines)) is None
@@ -193,7 +200,9 @@ def added_to(text: str, wanted: Additions) -> None:
     added = [*(f"import {module}" for module in wanted.modules), *wanted.definitions]
     kept = [ast.unparse(each) for each in after]
     old = [ast.unparse(each) for each in before]
-    rest = [(kept[i : i + len(added)], kept[:i] + kept[i + len(added) :]) for i in range(len(kept))]
+    first = 0 if wanted.below is None else wanted.below + 1
+    places = range(first, len(kept))
+    rest = [(kept[i : i + len(added)], kept[:i] + kept[i + len(added) :]) for i in places]
     assert (added, old) in rest
 
 
