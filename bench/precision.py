@@ -1,7 +1,8 @@
 """How many findings of the source rules are right, by hand: `bench/precision.tsv`.
 
-`python bench/precision.py FOLDER [--seed N] [--count N]` draws findings from packages that were
-unpacked below FOLDER, each as NAME-VERSION, and writes those that nobody has judged yet with `?`.
+`python bench/precision.py FOLDER [--seed N] [--files N] [--count N]` draws files of packages that
+were unpacked below FOLDER, each as NAME-VERSION, then findings in them, and writes those that
+nobody has judged yet with `?`.
 Judge them in the file: `right` or `wrong`, and why. Judgements of earlier samples are kept where a
 finding is drawn again. Without a folder it counts, and fails below 95 % or when one is not judged.
 """
@@ -45,13 +46,14 @@ def main() -> int:
     """Draw a sample, or count the judgements of the one there is."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--seed", type=int, default=20261203)
+    parser.add_argument("--seed", type=int, default=20261204)
+    parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()
     if options.folder is None:
         return _count(read())
     known = {row[:5]: row for row in read()} if TABLE.exists() else {}
-    drawn = sample(options.folder, options.seed, options.count)
+    drawn = sample(options.folder, options.seed, options.files, options.count)
     rows = sorted(known.get(row[:5], row) for row in drawn)
     text = "\n".join("\t".join(row) for row in [_HEAD, *rows])
     TABLE.write_text(f"{text}\n")
@@ -64,12 +66,14 @@ def read() -> list[Judged]:
     return [Judged(*line.split("\t")) for line in lines]
 
 
-def sample(folder: Path, seed: int, count: int) -> list[Judged]:
-    """Findings drawn at random from all that the rules say of the packages in a folder."""
-    files = source_files(["."], str(folder))
+def sample(folder: Path, seed: int, number: int, count: int) -> list[Judged]:
+    """Findings drawn at random from what the rules say of files that are drawn at random."""
+    draw = random.Random(seed)
+    found = source_files(["."], str(folder))
+    files = draw.sample(found, min(number, len(found)))
     scanned = scan_files(files, SourcePlan(targets=(TARGET,), processes=2))
     every = sorted(set(_rows(scanned.source.findings)))
-    return random.Random(seed).sample(every, min(count, len(every)))
+    return draw.sample(every, min(count, len(every)))
 
 
 def _rows(findings: Iterable[Finding]) -> Iterator[Judged]:

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, TypeGuard, TypeVar
 
-__all__ = ["Condition", "Guards", "conditions"]
+__all__ = ["Condition", "Guards", "conditions", "denies"]
 
 NodeT = TypeVar("NodeT", bound=ast.AST)
 Guards: TypeAlias = dict[tuple[ast.AST, str], list[ast.If]]
 """A node and the name of a block in it → its `if`s that end in a `return` or the like."""
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_ENDS = frozenset({"exit", "_exit", "quit", "skip", "skipTest"})
+"""Functions that do not come back."""
 
 
 class Condition(NamedTuple):
@@ -41,6 +43,12 @@ def conditions(path: Sequence[ast.AST], guards: Guards) -> Iterator[Condition]:
         yield from _returned_before(parent, child, guards)
 
 
+def denies(test: ast.expr) -> bool:
+    """Whether a test is true of all but what it names: `device.type != "cuda"`."""
+    operators = test.ops if isinstance(test, ast.Compare) else []
+    return any(isinstance(each, ast.NotEq | ast.NotIn) for each in operators)
+
+
 def _branch(
     test: ast.expr, child: ast.AST, body: Sequence[ast.AST], orelse: Sequence[ast.AST]
 ) -> Iterator[Condition]:
@@ -62,7 +70,17 @@ def _returned_before(parent: ast.AST, child: ast.AST, guards: Guards) -> Iterato
 
 
 def _leaves(statement: ast.stmt) -> TypeGuard[ast.If]:
-    return isinstance(statement, ast.If) and isinstance(statement.body[-1], _LEAVES)
+    return isinstance(statement, ast.If) and (
+        isinstance(statement.body[-1], _LEAVES) or _ends(statement.body[-1])
+    )
+
+
+def _ends(statement: ast.stmt) -> bool:
+    """`sys.exit()`, `pytest.skip("no GPU")`, `self.skipTest("no GPU")`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return name in _ENDS
+    return False
 
 
 def _parts(test: ast.expr, holds: bool) -> Iterator[Condition]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from scanner.source.conditions import Condition, Guards, conditions
+from scanner.source.conditions import Condition, Guards, conditions, denies
 from scanner.source.interface import Correction, Hit, Span
 from scanner.source.module import Module
 from scanner.source.names import Scope
@@ -140,9 +140,13 @@ class Here:
     def only_on_cuda(self) -> bool:
         """Whether something about CUDA was tested on the way here and found true.
 
-        `if torch.cuda.is_available()`, `if args.cuda`, `if device.type == "cuda"`, in any spelling.
+        `if torch.cuda.is_available()`, `if args.cuda`, `if device.type == "cuda"`, in any spelling;
+        what follows `if device.type != "cuda": return`, too.
         """
-        return any(holds and self._mentions_cuda(test) for test, holds in self.conditions)
+        return any(
+            holds is not denies(test) and self._mentions_cuda(test)
+            for test, holds in self.conditions
+        )
 
     def after_import(self, module: str) -> bool:
         """Whether the file has imported a module, or something in it, in an earlier statement.

@@ -66,3 +66,25 @@ def test_the_registered_rule_says_the_same() -> None:
 
 def test_no_target_no_rule() -> None:
     assert rules_for([]) == ()
+
+
+def test_calls_in_functions_need_something_that_shows_a_device() -> None:
+    raising, _ = rules_for([OLD])
+    assert_hits(
+        raising,
+        """
+        import torch
+        def unseen(x):
+            return torch.kthvalue(x, 2)
+        def seen(x, device):
+            return torch.kthvalue(x.to(device), 2)  # hit
+        def kept(x, device):
+            y = torch.linspace(0, 1, 5)
+            return torch.kthvalue(y, 2)
+        try:
+            torch.kthvalue(x, 2)
+        except NotImplementedError:
+            pass
+        """,
+        [OLD],
+    )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, SourceRule, source_rule
+from scanner.source.rules.reaching import stays_off_gpu
 from scanner.source.rules.rewrites import rewritten
 from scanner.source.triggers import calls, methods
 
@@ -44,7 +45,8 @@ def api_unsupported(node: ast.AST, here: Here) -> Iterable[Hit]:
     opscan knows which operators each function of the public API reaches, from running PyTorch's
     own samples of it, and which operators each release has for MPS, from its wheel. A function is
     reported when every sample reaches an operator that the release lacks. What the tensors are,
-    and whether they are on the GPU at all, cannot be seen from the source: it is a warning.
+    and whether they are on the GPU at all, cannot be seen from the source: it is a warning. In a
+    function something has to show that a device comes there, as for OPS620.
     Methods such as `x.logcumsumexp()` are reported where no other library has one of that name,
     or where `x` is made by torch in the same function.
 
@@ -127,7 +129,7 @@ def _found(lacks: Lacks, node: ast.AST, here: Here) -> Iterator[Hit]:
     by_method = isinstance(node.func, ast.Attribute) and here.name not in lacks
     if by_method and not _is_tensors(node.func, here):  # type: ignore[arg-type]
         return
-    if _is_on_cpu(node):
+    if _is_on_cpu(node) or stays_off_gpu(node, here):
         return
     for target in lacks[name]:
         yield _hit(name, target, node, here)

@@ -54,9 +54,18 @@ def _is_aside(here: Here) -> bool:
     )
     return (
         annotated(here)
+        or _is_switched_off(call)
         or any(isinstance(each, ast.ExceptHandler) for each in here.path)
         or any("cuda" in here.module.source(each) for each in given)
     )
+
+
+def _is_switched_off(call: ast.AST) -> bool:
+    """`autocast(enabled=False)`, which is off everywhere."""
+    if not isinstance(call, ast.Call):
+        return False
+    given = [*call.args[:1], *(each.value for each in call.keywords if each.arg == "enabled")]
+    return any(isinstance(each, ast.Constant) and each.value is False for each in given)
 
 
 def _is_of_old_releases(here: Here) -> bool:

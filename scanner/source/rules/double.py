@@ -6,6 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.reaching import stays_off_gpu
 from scanner.source.rules.shared import annotated, on_cpu
 from scanner.source.triggers import calls, methods, names
 
@@ -26,7 +27,8 @@ def double_call(node: ast.AST, here: Here) -> Hit | None:
         TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't
         support float64.
 
-    It is a warning, since the tensor may be on the CPU. `x.cpu().double()` is fine.
+    It is a warning, since the tensor may be on the CPU. `x.cpu().double()` is fine, and in
+    functions something has to show that a device comes there, as for OPS620.
 
     ## What to do
 
@@ -35,6 +37,8 @@ def double_call(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return None
     if not isinstance(node.func, ast.Attribute) or _on_cpu(node, here):
+        return None
+    if stays_off_gpu(node, here):
         return None
     start = here.module.span(node.func.value)
     end = here.module.span(node)
@@ -123,6 +127,8 @@ def double_tensor_type(node: ast.AST, here: Here) -> Hit | None:
     used = any(isinstance(each, ast.Call) for each in here.path)
     if asks or not used or annotated(here) or _is_instance_test(here):
         return None
+    if not isinstance(node, ast.expr) or stays_off_gpu(node, here):
+        return None
     return here.hit(node, f"{here.name} is float64, which does not exist on MPS", _KEEP)
 
 
@@ -160,7 +166,7 @@ def python_float_dtype(node: ast.AST, here: Here) -> Hit | None:
         return None
     name = here.resolve(given)
     narrower = {"builtins.float": "torch.float32", "builtins.complex": "torch.complex64"}
-    if name not in narrower:
+    if name not in narrower or stays_off_gpu(node, here):
         return None
     return here.hit(
         given,

@@ -6,7 +6,8 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import annotated, never_on_mps, on_cpu
+from scanner.source.rules.reaching import stays_off_gpu
+from scanner.source.rules.shared import annotated, on_cpu
 from scanner.source.triggers import names
 
 __all__ = ["RULES"]
@@ -30,18 +31,22 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
         TypeError: Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't
         support float64. Please use float32 instead.
 
-    opscan says nothing where the dtype is only compared, listed or looked up, where the same
-    expression stays on the CPU, and behind a test for the device. It is a warning, since the tensor
-    may stay on the CPU: opscan does not see from the source alone where it lives. A scan that
-    captures the model tells (OPS104).
+    opscan says nothing where the dtype is only compared, listed or looked up, where the tensor is
+    seen to stay on the CPU, and behind a test for the device. In a function something has to show
+    that a device comes there: a layer or model around, a device that is mentioned, a training step.
+    It is a warning, since the tensor may stay on the CPU all the same. A scan that captures the
+    model tells (OPS104).
 
     ## What to do
 
     Use `torch.float32` (`torch.complex64`). Where the precision is needed, compute that part on
     the CPU and convert the result before it is moved: `solve(a.cpu().double()).float().to("mps")`.
     """
-    if isinstance(node, ast.Name) or annotated(here) or _makes_nothing(here) or never_on_mps(here):
+    if not isinstance(node, ast.Attribute) or annotated(here) or _makes_nothing(here):
         return None
+    whole = _whole(here)
+    if (whole is None and here.function is not None) or stays_off_gpu(whole or node, here):
+        return None  # who uses a dtype that has a name is not seen
     dtype = here.name.rpartition(".")[2]
     narrower = _NARROWER[here.name]
     prefix = here.module.source(node).rpartition(".")[0]
@@ -61,6 +66,11 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
 
 _ASK = ("torch.finfo", "builtins.isinstance", "torch.promote_types", "torch.result_type")
 _LISTS = (ast.Compare, ast.Dict, ast.Set, ast.List, ast.Tuple, ast.Subscript)
+
+
+def _whole(here: Here) -> ast.Call | None:
+    """The call that the dtype is given to."""
+    return next((each for each in reversed(here.path) if isinstance(each, ast.Call)), None)
 
 
 def _makes_nothing(here: Here) -> bool:
@@ -89,7 +99,7 @@ _MAKERS = frozenset(
 
 def _is_made_on_cpu(here: Here) -> bool:
     """`torch.zeros(3, dtype=torch.float64)`: a new tensor, without a device."""
-    call = next((each for each in reversed(here.path) if isinstance(each, ast.Call)), None)
+    call = _whole(here)
     if call is None or here.resolve(call.func) not in _MAKERS:
         return False
     return not any(each.arg in ("device", None) for each in call.keywords)

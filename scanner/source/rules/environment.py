@@ -169,6 +169,8 @@ def cuda_variable(node: ast.AST, here: Here) -> Hit | None:
     setting = _setting(node, here)
     if setting is None or setting.variable not in _OF_CUDA or never_on_mps(here):
         return None
+    if setting.variable == "CUDA_LAUNCH_BLOCKING" and here.string(setting.value) == "0":
+        return None  # its default
     return here.hit(
         node,
         f"{setting.variable} {_OF_CUDA[setting.variable]} and does nothing on a Mac",

@@ -7,6 +7,7 @@ import re
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.reaching import stays_off_gpu
 from scanner.source.rules.shared import added_argument
 from scanner.source.triggers import calls
 
@@ -62,7 +63,7 @@ def numpy_float64(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.Call) or not node.args or len(node.args) > 1:
         return None
     made = here.value(node.args[0])
-    if not _is_float64(made, here) or _is_settled(node, here):
+    if not _is_float64(made, here) or _is_settled(node, here) or stays_off_gpu(node, here):
         return None
     return here.hit(
         node,

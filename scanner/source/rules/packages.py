@@ -45,7 +45,8 @@ _ATTENTION = ("flash_attn", "flash_attn_interface", "flash_attn_2_cuda", "sageat
 def flash_attn_import(node: ast.AST, here: Here) -> Hit | None:
     """FlashAttention's package is imported without looking whether it is there.
 
-    It is made of CUDA kernels, and has no wheel for macOS: the import ends the program.
+    It is made of CUDA kernels, and had no wheel for macOS on PyPI in 2026-11: where it is not
+    installed, the import ends the program.
 
     ## What to do
 
@@ -56,7 +57,7 @@ def flash_attn_import(node: ast.AST, here: Here) -> Hit | None:
         return None
     return here.hit(
         node,
-        f"{_top(here)} needs CUDA; on a Mac this import ends the program",
+        f"{_top(here)} needs CUDA; on a Mac this import fails, or what is imported does",
         "Import it inside try, and fall back on scaled_dot_product_attention.",
     )
 
@@ -85,7 +86,8 @@ def xformers_import(node: ast.AST, here: Here) -> Hit | None:
 def triton_import(node: ast.AST, here: Here) -> Hit | None:
     """Triton is imported without looking whether it is there.
 
-    Triton has no wheel for macOS and no code generator for Metal: the import ends the program.
+    Triton had no wheel for macOS on PyPI in 2026-11, and has no code generator for Metal: where it
+    is not installed, the import ends the program.
 
     ## What to do
 
@@ -96,7 +98,7 @@ def triton_import(node: ast.AST, here: Here) -> Hit | None:
         return None
     return here.hit(
         node,
-        "Triton does not exist for macOS; this import ends the program there",
+        "Triton has no wheel for macOS; where it is missing, this import ends the program",
         "Import it inside try, and keep a version that is written with torch.",
     )
 
@@ -111,8 +113,10 @@ _CUDA_PACKAGES = (
 def cuda_package_import(node: ast.AST, here: Here) -> Hit | None:
     """A package that needs CUDA is imported without looking whether it is there.
 
-    apex, cupy, pycuda, tensorrt, transformer_engine, DALI, RAPIDS, mamba_ssm: none of them can be
-    installed and used on a Mac, so the import ends the program.
+    apex, cupy, pycuda, tensorrt, transformer_engine, DALI, RAPIDS, mamba_ssm: what they do is done
+    by CUDA. PyPI had no wheel of theirs for macOS in 2026-11 but those of pure Python, such as
+    transformer_engine's, which can be installed and cannot work there. What is not installed ends
+    the program.
 
     ## What to do
 
@@ -123,7 +127,7 @@ def cuda_package_import(node: ast.AST, here: Here) -> Hit | None:
         return None
     return here.hit(
         node,
-        f"{_top(here)} needs CUDA; on a Mac this import ends the program",
+        f"{_top(here)} needs CUDA; on a Mac this import fails, or what is imported does",
         "Import it inside try, or where CUDA is known to be there.",
     )
 

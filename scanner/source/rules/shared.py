@@ -6,6 +6,7 @@ import ast
 import re
 from itertools import pairwise
 
+from scanner.source.conditions import denies
 from scanner.source.here import Here
 from scanner.source.interface import Edit, Span
 
@@ -94,7 +95,9 @@ def cuda_by_design(here: Here) -> bool:
     for node in here.path:
         if isinstance(node, _SCOPES) and (_is_named_so(node, here) or _skips(node, here)):
             return True
-    return any(_imports_cuda(statement) for statement in here.module.tree.body)
+    return any(
+        _imports_cuda(statement) or _marks(statement, here) for statement in here.module.tree.body
+    )
 
 
 def _is_named_so(node: _Scope, here: Here) -> bool:
@@ -111,6 +114,14 @@ def _skips(node: _Scope, here: Here) -> bool:
     tests = [each for each in node.body if isinstance(each, ast.If)]
     said = (here.module.source(each).lower() for each in tests)
     return any("skip" in text and "cuda" in text for text in said)
+
+
+def _marks(statement: ast.stmt, here: Here) -> bool:
+    """`pytestmark = pytest.mark.skipif(not torch.cuda.is_available())`."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id="pytestmark")], value=value):
+            return "cuda" in here.module.source(value).lower()
+    return False
 
 
 def _imports_cuda(statement: ast.stmt) -> bool:
@@ -131,14 +142,60 @@ def never_on_mps(here: Here) -> bool:
     """
     if here.only_on_cuda or tried(here) or cuda_by_design(here) or _counted(here):
         return True
+    if _is_in_stream(here) or _builds_engine(here) or _refuses_others(here):
+        return True
     for test, holds in here.conditions:
         said = (here.module.source(test) + here.module.source(here.value(test))).lower()
         ruled_out = "mps" in said and (not holds or "!=" in said or "not " in said)
-        if ruled_out or (holds and _DESIGNED.search(said)):
+        if ruled_out or (holds is not denies(test) and _DESIGNED.search(said)):
             return True
     return False
 
 
+def _is_in_stream(here: Here) -> bool:
+    """`with torch.cuda.stream(side):` and its like, which are CUDA's."""
+    return any(
+        isinstance(parent, ast.With)
+        and child in parent.body
+        and any(getattr(_called(each), "attr", "") == "stream" for each in parent.items)
+        for parent, child in pairwise(here.path)
+    )
+
+
+def _called(item: ast.withitem) -> ast.AST:
+    return item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+
+
+def _builds_engine(here: Here) -> bool:
+    """Whether the function speaks of TensorRT: `trt.Builder(logger)`."""
+    function = here.function
+    return any(
+        (isinstance(each, ast.Name) and each.id in _ENGINES)
+        or (isinstance(each, ast.Attribute) and each.attr in _ENGINES)
+        for each in ast.walk(function or ast.Module([], []))
+    )
+
+
+def _refuses_others(here: Here) -> bool:
+    """`if device.type != "cuda": raise` somewhere in the function, or `-> torch.cuda.Event`."""
+    function = here.function
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    if function.returns is not None and "cuda" in here.module.source(function.returns).lower():
+        return True
+    guards = [
+        each
+        for each in ast.walk(function)
+        if isinstance(each, ast.If) and isinstance(each.body[-1], ast.Raise) and denies(each.test)
+    ]
+    return any(
+        isinstance(part, ast.Constant) and part.value == "cuda"
+        for each in guards
+        for part in ast.walk(each.test)
+    )
+
+
+_ENGINES = frozenset({"trt", "tensorrt", "torch_tensorrt", "tensorrt_llm"})
 _COUNTS = re.compile(r"cuda\.(?:device_count|is_available)|is_cuda")
 
 
@@ -150,9 +207,17 @@ def _counted(here: Here) -> bool:
         block = getattr(parent, "body", None)
         if isinstance(block, list) and child in block:
             earlier = block[: block.index(child)]
-            if any(isinstance(each, ast.Assert) and _counts(each.test, here) for each in earlier):
+            if any(_asserts(each, here) for each in earlier):
                 return True
     return any(holds and _counts(test, here) for test, holds in here.conditions)
+
+
+def _asserts(statement: ast.AST, here: Here) -> bool:
+    """`assert x.is_cuda`, `assert "cuda" in str(x.device)`."""
+    if not isinstance(statement, ast.Assert):
+        return False
+    said = here.module.source(statement.test).lower()
+    return ("cuda" in said and "mps" not in said) or _counts(statement.test, here)
 
 
 def _counts(node: ast.expr, here: Here) -> bool:

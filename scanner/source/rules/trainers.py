@@ -243,6 +243,8 @@ def load_without_map_location(node: ast.AST, here: Here) -> Hit | None:
         return None
     if any(keyword.arg in ("map_location", None) for keyword in node.keywords):
         return None
+    if any("__file__" in here.module.source(here.value(each)) for each in node.args):
+        return None  # it comes with the program
     statement = here.statement if isinstance(here.statement, _SIMPLE) else node
     if not _CHECKPOINT.search(_OTHER_WORDS.sub("", here.module.source(statement))):
         return None
