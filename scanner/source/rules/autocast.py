@@ -6,8 +6,9 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import DEVICE, Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.guards import never_on_mps
 from scanner.source.rules.mending import first_argument
-from scanner.source.rules.shared import annotated, never_on_mps
+from scanner.source.rules.shared import annotated
 from scanner.source.triggers import imports, names
 
 __all__ = ["RULES"]

@@ -9,7 +9,8 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import never_on_mps, word_in_file
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import word_in_file
 from scanner.source.triggers import calls, names
 
 __all__ = ["RULES"]

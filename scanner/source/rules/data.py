@@ -6,7 +6,8 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import is_true, never_on_mps, word_in_file
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import is_true, word_in_file
 from scanner.source.triggers import calls, methods, nodes
 
 __all__ = ["RULES"]

@@ -7,8 +7,9 @@ import re
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, Span, source_rule
+from scanner.source.rules.guards import never_on_mps
 from scanner.source.rules.mending import chosen_device
-from scanner.source.rules.shared import is_cuda, never_on_mps, word_in_file
+from scanner.source.rules.shared import is_cuda, word_in_file
 from scanner.source.triggers import names, nodes
 
 __all__ = ["RULES"]

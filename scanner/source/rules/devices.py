@@ -6,8 +6,9 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
+from scanner.source.rules.guards import never_on_mps
 from scanner.source.rules.mending import chosen_device, chosen_in_place, moved_by_to
-from scanner.source.rules.shared import is_cuda, never_on_mps
+from scanner.source.rules.shared import is_cuda
 from scanner.source.triggers import calls, methods
 
 __all__ = ["RULES"]

@@ -6,7 +6,7 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import never_on_mps
+from scanner.source.rules.guards import never_on_mps
 from scanner.source.triggers import calls
 
 __all__ = ["RULES"]

@@ -79,7 +79,7 @@ def _makes_nothing(here: Here) -> bool:
     if any(isinstance(each, _LISTS) for each in around):
         return True
     calls_around = [each for each in around if isinstance(each, ast.Call)]
-    if any(here.resolve(each.func) in _ASK for each in calls_around):
+    if any(here.resolve(each.func) in _ASK or _looks_up(each) for each in calls_around):
         return True
     if any(_adjusts(each, here) for each in around):
         return True
@@ -89,6 +89,12 @@ def _makes_nothing(here: Here) -> bool:
     )
 
 
+def _looks_up(call: ast.Call) -> bool:
+    """`options.get("dtype", torch.float64)`."""
+    return getattr(call.func, "attr", getattr(call.func, "id", "")) in _LOOK_UPS
+
+
+_LOOK_UPS = frozenset({"get", "getattr", "setdefault", "pop", "add_argument"})
 _MAKERS = frozenset(
     [
         *("torch.zeros", "torch.ones", "torch.empty", "torch.full", "torch.eye", "torch.tensor"),

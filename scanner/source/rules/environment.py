@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Hit, source_rule
+from scanner.source.rules.guards import never_on_mps
 from scanner.source.rules.moving import above_imports
-from scanner.source.rules.shared import never_on_mps, word_in_file
+from scanner.source.rules.shared import word_in_file
 from scanner.source.triggers import calls, nodes
 
 __all__ = ["RULES"]

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from scanner.source.here import Here
-from scanner.source.rules.shared import never_on_mps, on_cpu, word_in_file
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import on_cpu, word_in_file
 
 __all__ = ["stays_off_gpu"]
 
@@ -38,19 +39,27 @@ _DEPTH = 4
 def stays_off_gpu(node: ast.expr, here: Here) -> bool:
     """Whether nothing shows that what `node` makes or takes reaches a Mac's GPU.
 
-    In a script it is taken to do so. In a function something has to show it: a layer or model
-    around, a device that is mentioned, a training step, or a layer of the same file that calls the
-    function. Values that are seen to be on the CPU stay there unless they are moved.
+    In a script it is taken to do so, but for constants. In a function something has to show it: a
+    layer or model around, a device that is mentioned, a training step, or a layer of the same file
+    that calls the function. Values that are seen to be on the CPU stay there unless they are moved.
     """
     if never_on_mps(here) or _is_made_for_cpu(here):
         return True
     if (function := _outermost(here)) is None:
-        return False
+        return _says_cpu(node, here) and _is_constant(here.statement)
+    if function.name == "double":
+        return True  # it is asked for
     return not _is_reached(function, node, here) or _is_on_cpu(node, function, here)
 
 
 def _outermost(here: Here) -> _Function | None:
     return next((each for each in here.path if isinstance(each, _Function)), None)
+
+
+def _is_constant(statement: ast.AST) -> bool:
+    """`_TABLE = torch.tensor(...)`, which is no script's."""
+    targets = _targets(statement)
+    return bool(targets) and all(getattr(each, "id", "").isupper() for each in targets)
 
 
 def _is_made_for_cpu(here: Here) -> bool:
@@ -123,7 +132,10 @@ def _is_on_cpu(node: ast.expr, function: _Function, here: Here) -> bool:
     """Whether the expression is seen to be on the CPU, and nothing moves it."""
     if word_in_file(here, "set_default_device") or _is_moved(function, here):
         return False
-    return _made_on_cpu(node, function, here, _DEPTH)
+    whole = next((each for each in here.path if isinstance(each, ast.BinOp)), node)
+    return _made_on_cpu(node, function, here, _DEPTH) or (
+        whole is not node and _made_on_cpu(whole, function, here, _DEPTH)
+    )
 
 
 def _is_moved(function: _Function, here: Here) -> bool:
@@ -131,14 +143,20 @@ def _is_moved(function: _Function, here: Here) -> bool:
     around = [each for each in here.path if isinstance(each, ast.Call)]
     if any(_moves(each) or _last(each.func) in _KEPT for each in around):
         return True
-    targets = here.statement.targets if isinstance(here.statement, ast.Assign) else []
-    names = {each.id for each in targets if isinstance(each, ast.Name)}
-    return any(
-        isinstance(each, ast.Call)
-        and (_moves(each) or _last(each.func) in _KEPT)
-        and any(isinstance(part, ast.Name) and part.id in names for part in ast.walk(each))
-        for each in ast.walk(function)
-    )
+    names = {each.id for each in _targets(here.statement) if isinstance(each, ast.Name)}
+    every = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
+    moved = [each.func for each in every if _moves(each)]
+    moved += [part for each in every if _last(each.func) in _KEPT for part in each.args]
+    return any(_root(each) in names for each in moved)
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name that a chain begins with, unless it narrows: `x` of `x.view(3).to`."""
+    while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
+        if _last(node) in ("float", "half", "long", "int"):
+            return None
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
 
 
 def _moves(call: ast.Call) -> bool:
@@ -190,12 +208,22 @@ def _last_value(name: ast.Name, function: _Function) -> Iterator[ast.expr]:
     found = [
         each
         for each in ast.walk(function)
-        if isinstance(each, ast.Assign)
+        if isinstance(each, ast.Assign | ast.AnnAssign)
         and each.lineno < name.lineno
-        and any(isinstance(target, ast.Name) and target.id == name.id for target in each.targets)
+        and any(getattr(target, "id", "") == name.id for target in _targets(each))
     ]
-    if found:
-        yield max(found, key=lambda each: each.lineno).value
+    value = max(found, key=lambda each: each.lineno).value if found else None
+    if value is not None:
+        yield value
+
+
+def _targets(statement: ast.AST) -> list[ast.expr]:
+    match statement:
+        case ast.Assign(targets=targets):
+            return targets
+        case ast.AnnAssign(target=target):
+            return [target]
+    return []
 
 
 def _last(node: ast.expr) -> str:

@@ -6,7 +6,8 @@ import ast
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
-from scanner.source.rules.shared import before, is_true, never_on_mps
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import before, is_true
 from scanner.source.triggers import calls, nodes
 
 __all__ = ["RULES"]

@@ -10,7 +10,8 @@ import re
 
 from scanner.source.here import Here
 from scanner.source.interface import Hit, source_rule
-from scanner.source.rules.shared import is_true, never_on_mps
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import is_true
 from scanner.source.triggers import calls, methods, names
 
 __all__ = ["RULES"]

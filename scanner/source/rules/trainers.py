@@ -10,7 +10,8 @@ import re
 
 from scanner.source.here import Here
 from scanner.source.interface import Correction, Edit, Hit, source_rule
-from scanner.source.rules.shared import added_argument, is_true, never_on_mps
+from scanner.source.rules.guards import never_on_mps
+from scanner.source.rules.shared import added_argument, is_true
 from scanner.source.triggers import calls
 
 __all__ = ["RULES"]
