@@ -50,15 +50,31 @@ def _is_aside(here: Here) -> bool:
     if here.name.startswith("torch.cuda.amp.common") or _is_of_old_releases(here):
         return True
     call = here.parent
-    given = (
-        [*call.args, *(each.value for each in call.keywords)] if isinstance(call, ast.Call) else []
-    )
     return (
         annotated(here)
         or _is_switched_off(call)
         or any(isinstance(each, ast.ExceptHandler) for each in here.path)
-        or any("cuda" in here.module.source(each) for each in given)
+        or (isinstance(call, ast.Call) and _names_cuda(call, here))
+        or _is_switched(here.node, here)
     )
+
+
+def _is_switched(alias: ast.AST, here: Here) -> bool:
+    """Whether every use of an import is `GradScaler(enabled=cuda)` or `autocast(False)`."""
+    if not isinstance(alias, ast.alias):
+        return False
+    name = alias.asname or alias.name
+    calls = [
+        each
+        for each in ast.walk(here.module.tree)
+        if isinstance(each, ast.Call) and here.module.source(each.func).partition(".")[0] == name
+    ]
+    return bool(calls) and all(_is_switched_off(each) or _names_cuda(each, here) for each in calls)
+
+
+def _names_cuda(call: ast.Call, here: Here) -> bool:
+    given = [*call.args, *(each.value for each in call.keywords)]
+    return any("cuda" in here.module.source(each) for each in given)
 
 
 def _is_switched_off(call: ast.AST) -> bool:

@@ -24,7 +24,7 @@ CUDA_ALONE = frozenset(
 """Modules that are not installed on a Mac, or do nothing there."""
 _DESIGNED = re.compile(
     r"cuda|cudnn|ampere|nccl|nvtx|fsdp|fully_?sharded|tensorrt|triton|deepspeed|megatron"
-    r"|transformer_?engine|multi_gpu"
+    r"|transformer_?engine|multi_gpu|mgpu"
     r"|(?<![a-z])(?:xpu|npu|hpu|mlu|xla|tpu|rocm|hip|musa|sdaa)"
 )
 """What the names say of code that no Mac's GPU comes to. The last ones are parts of other words."""
@@ -109,6 +109,7 @@ def never_on_mps(here: Here) -> bool:
         ruled_out = "mps" in said and (not holds or "!=" in said or "not " in said)
         if (
             ruled_out
+            or (not holds and "accelerator" in said)
             or (holds and _is_cpu_test(test))
             or (holds is not denies(test) and _DESIGNED.search(said))
         ):

@@ -244,7 +244,8 @@ def load_without_map_location(node: ast.AST, here: Here) -> Hit | None:
         return None
     if any(keyword.arg in ("map_location", None) for keyword in node.keywords):
         return None
-    if any("__file__" in here.module.source(here.value(each)) for each in node.args):
+    named = [part for each in node.args for part in ast.walk(each) if isinstance(part, ast.expr)]
+    if any("__file__" in here.module.source(here.value(each)) for each in named):
         return None  # it comes with the program
     statement = here.statement if isinstance(here.statement, _SIMPLE) else node
     if not _CHECKPOINT.search(_OTHER_WORDS.sub("", here.module.source(statement))):
