@@ -46,7 +46,7 @@ def main() -> int:
     """Draw a sample, or count the judgements of the one there is."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, nargs="?")
-    parser.add_argument("--seed", type=int, default=20261204)
+    parser.add_argument("--seed", type=int, default=20261208)
     parser.add_argument("--files", type=int, default=3000)
     parser.add_argument("--count", type=int, default=100)
     options = parser.parse_args()

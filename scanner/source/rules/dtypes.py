@@ -45,7 +45,8 @@ def explicit_float64(node: ast.AST, here: Here) -> Hit | None:
     if not isinstance(node, ast.Attribute) or annotated(here) or _makes_nothing(here):
         return None
     whole = _whole(here)
-    if (whole is None and here.function is not None) or stays_off_gpu(whole or node, here):
+    script = here.function is None and isinstance(here.statement, ast.Assign | ast.AnnAssign)
+    if (whole is None and not script) or stays_off_gpu(whole or node, here):
         return None  # who uses a dtype that has a name is not seen
     dtype = here.name.rpartition(".")[2]
     narrower = _NARROWER[here.name]

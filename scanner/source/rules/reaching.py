@@ -32,6 +32,7 @@ _MAKERS = frozenset(
 )
 """Functions of torch whose result is on the CPU when no device is given."""
 _KEPT = frozenset({"register_buffer", "Parameter", "Buffer", "register_parameter"})
+_NARROW = frozenset({"float", "half", "bfloat16", "long", "int"})
 _DEPTH = 4
 """Assignments that are followed back."""
 
@@ -143,6 +144,8 @@ def _is_moved(function: _Function, here: Here) -> bool:
     around = [each for each in here.path if isinstance(each, ast.Call)]
     if any(_moves(each) or _last(each.func) in _KEPT for each in around):
         return True
+    if any(isinstance(each, ast.Attribute) and each.attr in _NARROW for each in here.path):
+        return False
     names = {each.id for each in _targets(here.statement) if isinstance(each, ast.Name)}
     every = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
     moved = [each.func for each in every if _moves(each)]
@@ -153,7 +156,7 @@ def _is_moved(function: _Function, here: Here) -> bool:
 def _root(node: ast.expr) -> str | None:
     """The name that a chain begins with, unless it narrows: `x` of `x.view(3).to`."""
     while isinstance(node, ast.Attribute | ast.Call | ast.Subscript):
-        if _last(node) in ("float", "half", "long", "int"):
+        if _last(node) in _NARROW:
             return None
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else None
