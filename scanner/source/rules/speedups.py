@@ -104,12 +104,15 @@ def flash_attention_implementation(node: ast.AST, here: Here) -> Hit | None:
 
     `attn_implementation="sdpa"`: it works everywhere, and MPS has a kernel of its own for it.
     """
-    if not isinstance(node, ast.keyword) or never_on_mps(here) or here.conditions:
+    if not isinstance(node, ast.keyword):
         return None
     named = node.arg == "attn_implementation" and (here.string(node.value) or "").startswith(
         "flash_attention_"
     )
     if not named and not (node.arg == "use_flash_attention_2" and is_true(node.value)):
+        return None
+    # Last, because they look at the whole function.
+    if never_on_mps(here) or here.conditions:
         return None
     return here.hit(
         node.value,
