@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scanner.source.conditions import Condition, Guards, conditions, denies
 from scanner.source.interface import Correction, Hit, Span
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from scanner.records import Severity, Target
 
 __all__ = ["Here"]
+
+NodeT = TypeVar("NodeT", bound=ast.AST)
+AnswerT = TypeVar("AnswerT")
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -38,6 +41,18 @@ class Here:
         """From the module's down to the innermost."""
         self._trains: dict[ast.AST, bool] = {}
         self._guards: Guards = {}
+        self._known: dict[tuple[object, ast.AST], Any] = {}
+
+    def once(self, question: Callable[[NodeT, Here], AnswerT], node: NodeT) -> AnswerT:
+        """The answer to a question about a node alone, whatever stands where it is asked.
+
+        Looking over a whole function for each finding in it would take quadratic time.
+        """
+        key = question, node
+        if key not in self._known:
+            self._known[key] = question(node, self)
+        answer: AnswerT = self._known[key]
+        return answer
 
     # Names and values
 

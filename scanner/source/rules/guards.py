@@ -37,11 +37,15 @@ def cuda_by_design(here: Here) -> bool:
     Mac; the rules about imports have said it then.
     """
     for node in here.path:
-        if isinstance(node, _SCOPES) and (_is_named_so(node, here) or _skips(node, here)):
+        if isinstance(node, _SCOPES) and (here.once(_is_named_so, node) or here.once(_skips, node)):
             return True
+    return here.once(_is_of_cuda, here.module.tree)
+
+
+def _is_of_cuda(module: ast.Module, here: Here) -> bool:
     return any(
         _imports_cuda(statement) or _marks(statement, here) or _is_for_megatron(statement)
-        for statement in here.module.tree.body
+        for statement in module.body
     )
 
 
@@ -102,7 +106,10 @@ def never_on_mps(here: Here) -> bool:
     """
     if here.only_on_cuda or tried(here) or cuda_by_design(here) or _counted(here):
         return True
-    if _is_in_stream(here) or _builds_engine(here) or _refuses_others(here):
+    function = here.function
+    if function and (here.once(_builds_engine, function) or here.once(_refuses_others, function)):
+        return True
+    if _is_in_stream(here):
         return True
     for test, holds in here.conditions:
         said = (here.module.source(test) + here.module.source(here.value(test))).lower()
@@ -131,19 +138,17 @@ def _called(item: ast.withitem) -> ast.AST:
     return item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
 
 
-def _builds_engine(here: Here) -> bool:
+def _builds_engine(function: ast.AST, here: Here) -> bool:  # noqa: ARG001 - asked `once`
     """Whether the function speaks of TensorRT: `trt.Builder(logger)`."""
-    function = here.function
     return any(
         (isinstance(each, ast.Name) and each.id in _ENGINES)
         or (isinstance(each, ast.Attribute) and each.attr in _ENGINES)
-        for each in ast.walk(function or ast.Module([], []))
+        for each in ast.walk(function)
     )
 
 
-def _refuses_others(here: Here) -> bool:
+def _refuses_others(function: ast.AST, here: Here) -> bool:
     """`if device.type != "cuda": raise` somewhere in the function, or `-> torch.cuda.Event`."""
-    function = here.function
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return False
     if function.returns is not None and "cuda" in here.module.source(function.returns).lower():
@@ -179,12 +184,18 @@ def _counted(here: Here) -> bool:
     for parent, child in pairwise(here.path):
         if isinstance(parent, ast.For) and child in parent.body and _counts(parent.iter, here):
             return True
-        block = getattr(parent, "body", None)
-        if isinstance(block, list) and child in block:
-            earlier = block[: block.index(child)]
-            if any(_asserts(each, here) for each in earlier):
+        asserts = here.once(_asserts_of, parent)
+        if asserts and child in parent.body:  # type: ignore[attr-defined]
+            line: int = getattr(child, "lineno", 0)
+            if any(each.lineno < line for each in asserts):
                 return True
     return any(holds and _counts(test, here) for test, holds in here.conditions)
+
+
+def _asserts_of(parent: ast.AST, here: Here) -> list[ast.stmt]:
+    """Statements of a block that end it without CUDA."""
+    block = getattr(parent, "body", None)
+    return [each for each in block if _asserts(each, here)] if isinstance(block, list) else []
 
 
 def _asserts(statement: ast.AST, here: Here) -> bool:
