@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from scanner.source.rules.shared import on_cpu, word_in_file
 __all__ = ["stays_off_gpu"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Assigned = tuple[list[int], list[ast.expr]]
 _OF_THE_CPU = re.compile(
     r"(?:^|_)(?:np|numpy|pil|convert\w*|conversion|export\w*|onnx|load|save|dump|read|write|to_json"
     r"|state_dict|ref|reference|naive|collate\w*|preprocess\w*|getitem|repr|str)(?:_|$)"
@@ -86,9 +88,13 @@ def _is_reached(function: _Function, node: ast.expr, here: Here) -> bool:
         return True
     if function.name in _STEPS or here.in_training_loop:
         return True
-    if any(_mentions_device(each) for each in ast.walk(function)):
+    if here.once(_has_device, function) or _is_of_models(node, here):
         return True
-    return _is_of_models(node, here) or _is_used_by_layer(function.name, here)
+    return function.name in here.once(_used_by_layers, here.module.tree)
+
+
+def _has_device(function: _Function, here: Here) -> bool:  # noqa: ARG001 - asked `once`
+    return any(_mentions_device(each) for each in ast.walk(function))
 
 
 def _is_of_models(node: ast.expr, here: Here) -> bool:
@@ -118,15 +124,13 @@ def _mentions_device(node: ast.AST) -> bool:
     return False
 
 
-def _is_used_by_layer(name: str, here: Here) -> bool:
+def _used_by_layers(module: ast.Module, here: Here) -> frozenset[str]:
+    """Names that the layers of the file mention."""
     layers = (
-        each
-        for each in here.module.tree.body
-        if isinstance(each, ast.ClassDef) and _is_layer(each, here)
+        each for each in module.body if isinstance(each, ast.ClassDef) and _is_layer(each, here)
     )
-    return any(
-        isinstance(part, ast.Name) and part.id == name for each in layers for part in ast.walk(each)
-    )
+    parts = (part for each in layers for part in ast.walk(each))
+    return frozenset(part.id for part in parts if isinstance(part, ast.Name))
 
 
 def _is_on_cpu(node: ast.expr, function: _Function, here: Here) -> bool:
@@ -147,10 +151,15 @@ def _is_moved(function: _Function, here: Here) -> bool:
     if any(isinstance(each, ast.Attribute) and each.attr in _NARROW for each in here.path):
         return False
     names = {each.id for each in _targets(here.statement) if isinstance(each, ast.Name)}
+    return not names.isdisjoint(here.once(_moved_names, function))
+
+
+def _moved_names(function: _Function, here: Here) -> frozenset[str | None]:  # noqa: ARG001
+    """Names whose values are moved or kept somewhere in the function."""
     every = [each for each in ast.walk(function) if isinstance(each, ast.Call)]
     moved = [each.func for each in every if _moves(each)]
     moved += [part for each in every if _last(each.func) in _KEPT for part in each.args]
-    return any(_root(each) in names for each in moved)
+    return frozenset(map(_root, moved))
 
 
 def _root(node: ast.expr) -> str | None:
@@ -191,7 +200,7 @@ def _made_on_cpu(node: ast.AST, function: _Function, here: Here, depth: int) -> 
     return any(
         _made_on_cpu(value, function, here, depth - 1)
         for each in names
-        for value in _last_value(each, function)
+        for value in _last_value(each, function, here)
     )
 
 
@@ -206,18 +215,25 @@ def _says_cpu(node: ast.AST, here: Here) -> bool:
     return False
 
 
-def _last_value(name: ast.Name, function: _Function) -> Iterator[ast.expr]:
+def _last_value(name: ast.Name, function: _Function, here: Here) -> Iterator[ast.expr]:
     """What the name was assigned in front of its use, in the order of lines."""
-    found = [
-        each
-        for each in ast.walk(function)
-        if isinstance(each, ast.Assign | ast.AnnAssign)
-        and each.lineno < name.lineno
-        and any(getattr(target, "id", "") == name.id for target in _targets(each))
-    ]
-    value = max(found, key=lambda each: each.lineno).value if found else None
-    if value is not None:
-        yield value
+    lines, values = here.once(_assigned, function).get(name.id, ([], []))
+    if place := bisect_left(lines, name.lineno):
+        yield values[place - 1]
+
+
+def _assigned(function: _Function, here: Here) -> dict[str, _Assigned]:  # noqa: ARG001
+    """Name → lines in which it is assigned, sorted, and what; the first of a line counts."""
+    found: dict[str, dict[int, ast.expr]] = {}
+    for each in ast.walk(function):
+        if isinstance(each, ast.Assign | ast.AnnAssign) and each.value is not None:
+            for target in _targets(each):
+                found.setdefault(getattr(target, "id", ""), {}).setdefault(each.lineno, each.value)
+    return {
+        name: ([line for line, _ in kept], [value for _, value in kept])
+        for name, values in found.items()
+        for kept in [sorted(values.items(), key=lambda each: each[0])]
+    }
 
 
 def _targets(statement: ast.AST) -> list[ast.expr]:
