@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import cache
 
-from opdb import database, store
+from opdb import store, tables
 from opdb.facts import plain, qualified
 
 __all__ = ["candidates", "overloads", "resolve", "suggest"]
@@ -93,12 +93,8 @@ def _rank(name: str) -> tuple[int, str]:
 
 @cache
 def _all() -> tuple[str, ...]:
-    """Overloads of the oldest, the newest and all releases between, sorted."""
-    return tuple(sorted(_names(store.default.releases)))
-
-
-def _names(releases: Iterable[str]) -> set[str]:
-    return {name for release in releases for name in database.names(release)}
+    """Overloads of all releases together, sorted."""
+    return tuple(sorted({span.op for span in store.default.all(tables.OPS)}))
 
 
 @cache

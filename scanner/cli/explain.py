@@ -43,7 +43,7 @@ def _rule(subject: str) -> str:
 
 def _family(text: str) -> str:
     """Rules whose ids begin as an unknown one does; all of them where none do."""
-    from scanner.judge.rules import RULES
+    from scanner.registry import RULES
 
     starts = (text[:length] for length in range(len(text), len("OPS"), -1))
     families = ([rule for rule in RULES if rule.startswith(start)] for start in starts)
@@ -85,7 +85,7 @@ def _near(subject: str) -> str:
 
     from opdb import query
     from opdb.issues.book import default
-    from scanner.judge.rules import RULES
+    from scanner.registry import RULES
 
     word = subject.lower().replace("_", "-").removeprefix("aten::")
     named = [*(rule.name for rule in RULES.values()), *(e.issue.id for e in default.entries)]

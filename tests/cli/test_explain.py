@@ -32,7 +32,13 @@ def test_an_op_names_its_known_issues(invoke: Invoke) -> None:
 
 @pytest.mark.parametrize(
     ("typed", "near", "far"),
-    [("OPS999", "OPS901", "OPS101"), ("ops3", "OPS303", "OPS201"), ("OPS777", "OPS101", "qqq")],
+    [
+        ("OPS999", "OPS901", "OPS101"),
+        ("ops3", "OPS303", "OPS201"),
+        ("OPS777", "OPS101", "qqq"),
+        ("OPS699", "OPS697", "OPS101"),
+        ("OPS899", "OPS801", "OPS101"),
+    ],
 )
 def test_an_unknown_rule_is_2_and_names_its_family(
     invoke: Invoke, typed: str, near: str, far: str
