@@ -17,6 +17,7 @@ from scanner.errors import UsageError
 if TYPE_CHECKING:
     from scanner.host import Host
     from scanner.pipeline import Plan
+    from scanner.records import Target
     from scanner.revision import Revision
     from scanner.settings import Settings
 
@@ -152,21 +153,9 @@ def plan_of(
     models: tuple[str, ...], settings: Settings, how: dict[str, bool], more: dict[str, Any]
 ) -> Plan:
     """A scan as the options and settings say."""
-    from scanner.backends.sim_spec import NAME as SIMULATOR
     from scanner.capture.client import Launch
-    from scanner.cli.devices import (
-        choose_autocast,
-        choose_device,
-        choose_ulp,
-        choose_whole,
-        claim_repro,
-        kept,
-        require_device,
-        require_simulated,
-        simulated_target,
-    )
+    from scanner.cli.devices import choose_device, kept, simulated_target
     from scanner.cli.targets import choose_targets
-    from scanner.host import this_host
     from scanner.judge.gate import Gate
     from scanner.locate.spec import parse_inputs
     from scanner.pipeline import Plan
@@ -174,22 +163,11 @@ def plan_of(
 
     if settings.inputs is not None:
         parse_inputs(settings.inputs)
-    host = this_host(os.environ)
-    if host.torch is None:
-        raise UsageError(
-            "torch is not installed in the Python that runs opscan",
-            remedy="Install opscan where your project runs, or `pip install opscan-metal[torch]`.",
-        )
+    host = _host_with_torch()
     spec, named = simulated_target(settings.device, settings.target)
     targets, notes = choose_targets(named, host)
     device, device_target = choose_device(spec, host, targets)
-    if device == SIMULATOR:
-        require_simulated(targets, timing=how["timing"])
-    require_device((f"--{name}" for name, given in how.items() if given), device)
-    autocast = choose_autocast(more["autocast"], device)
-    batches = choose_whole(more["steps"], more["batch"], device)
-    ulp = choose_ulp(more["ulp"], device)
-    claim_repro(more["repro"], device)
+    on_device = _on_device(device, targets, how, more)
     return Plan(
         arguments=models,
         cwd=Path.cwd(),
@@ -202,15 +180,51 @@ def plan_of(
         device=device,
         device_required=settings.device != "auto",
         device_target=device_target,
-        steps=more["steps"] or 0,
-        batches=batches,
-        probe_options={name: True for name in ("stress", "timing") if how[name]} | ulp,
         keep=kept(fresh=how["fresh"]) if device is not None else Keeping(),
-        repro=more["repro"],
-        autocast=autocast,
         environment=_environment(host, device),
         notes=notes,
+        **on_device,
     )
+
+
+def _host_with_torch() -> Host:
+    from scanner.host import this_host
+
+    host = this_host(os.environ)
+    if host.torch is None:
+        raise UsageError(
+            "torch is not installed in the Python that runs opscan",
+            remedy="Install opscan where your project runs, or `pip install opscan-metal[torch]`.",
+        )
+    return host
+
+
+def _on_device(
+    device: str | None, targets: tuple[Target, ...], how: dict[str, bool], more: dict[str, Any]
+) -> dict[str, Any]:
+    """What a plan says of running on the device; refuses what needs another one, or any."""
+    from scanner.backends.sim_spec import NAME as SIMULATOR
+    from scanner.cli.devices import (
+        choose_autocast,
+        choose_ulp,
+        choose_whole,
+        claim_repro,
+        require_device,
+        require_simulated,
+    )
+
+    if device == SIMULATOR:
+        require_simulated(targets, timing=how["timing"])
+    require_device((f"--{name}" for name, given in how.items() if given), device)
+    found = {
+        "autocast": choose_autocast(more["autocast"], device),
+        "batches": choose_whole(more["steps"], more["batch"], device),
+        "steps": more["steps"] or 0,
+    }
+    probed = {name: True for name in ("stress", "timing") if how[name]}
+    found["probe_options"] = probed | choose_ulp(more["ulp"], device)
+    claim_repro(more["repro"], device)
+    return found | {"repro": more["repro"]}
 
 
 def _environment(host: Host, device: str | None) -> dict[str, Any]:
